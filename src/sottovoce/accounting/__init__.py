@@ -1,0 +1,41 @@
+"""What privacy costs and who may still spend: budgets, events, prices and the ledger.
+
+Loads neither dp-accounting nor any other part of the library but its errors."""
+
+from __future__ import annotations
+
+from sottovoce.accounting.budget import Budget
+from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
+from sottovoce.accounting.events import (
+    Event,
+    GaussianEvent,
+    PureEvent,
+    Query,
+    SharedBatchEvent,
+    SubsampledGaussianEvent,
+)
+from sottovoce.accounting.ledger import Ledger
+from sottovoce.accounting.orders import best_order
+from sottovoce.accounting.run import Run
+from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals
+
+__all__ = [
+    "Budget",
+    "Currency",
+    "Event",
+    "GaussianEvent",
+    "Gdp",
+    "Grant",
+    "Ledger",
+    "MemoryStore",
+    "PureEvent",
+    "Query",
+    "Renyi",
+    "Run",
+    "SharedBatchEvent",
+    "Store",
+    "SubsampledGaussianEvent",
+    "Totals",
+    "Units",
+    "best_order",
+]

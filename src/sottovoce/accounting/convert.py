@@ -1,0 +1,102 @@
+"""Exchange of Renyi divergence and zCDP with (epsilon, delta).
+
+A mechanism is rho-zCDP when its Renyi divergence is at most order * rho at every order above 1."""
+
+from __future__ import annotations
+
+import math
+
+from sottovoce.accounting.checks import positive
+from sottovoce.errors import ParameterError
+
+# Absolute error allowed for in the logarithm of delta.
+LOG_SLACK = 1e-10
+
+
+def rho_published(epsilon: float, delta: float) -> float:
+    """The paper's zCDP budget: (sqrt(epsilon + log 1/delta) - sqrt(log 1/delta))^2.
+
+    Written as a quotient so that small epsilon does not cancel. Not the largest: see `rho_tight`."""
+    epsilon, tail = positive("epsilon", epsilon), -math.log(_probability(delta))
+    return (epsilon / (math.sqrt(epsilon + tail) + math.sqrt(tail))) ** 2
+
+
+def epsilon_published(rho: float, delta: float) -> float:
+    """The inverse of `rho_published`: rho + 2 sqrt(rho log 1/delta) (Bun & Steinke 2016)."""
+    rho = positive("rho", rho)
+    return rho + 2.0 * math.sqrt(-rho * math.log(_probability(delta)))
+
+
+def delta_tight(rho: float, epsilon: float) -> float:
+    """The smallest delta that Renyi divergences order * rho give at epsilon (Canonne, Kamath & Steinke 2020).
+
+    delta = min over orders of exp((order-1)(order rho - epsilon)) (1 - 1/order)^order / (order - 1)."""
+    return math.exp(min(0.0, _log_delta(positive("rho", rho), positive("epsilon", epsilon)) + LOG_SLACK))
+
+
+def rho_tight(epsilon: float, delta: float) -> float:
+    """The largest rho, rounded down, for which rho-zCDP implies (epsilon, delta)-DP by `delta_tight`."""
+    epsilon, target = positive("epsilon", epsilon), math.log(_probability(delta)) - LOG_SLACK
+    low = rho_published(epsilon, delta)
+    while _log_delta(low, epsilon) > target:
+        low /= 2.0
+    while _log_delta(2.0 * low, epsilon) <= target:
+        low *= 2.0
+    high = 2.0 * low
+    while low < (middle := 0.5 * (low + high)) < high:
+        if _log_delta(middle, epsilon) <= target:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def epsilon_of_renyi(order: float, value: float, delta: float) -> float:
+    """The epsilon, at delta, of Renyi divergence `value` at `order`.
+
+    epsilon = value + log(1 - 1/order) - log(delta order)/(order - 1), and never below 0
+    (Canonne, Kamath & Steinke 2020, proposition 12)."""
+    return max(0.0, positive("value", value) - _discount(order, delta))
+
+
+def renyi_of(order: float, epsilon: float, delta: float) -> float:
+    """The largest Renyi divergence, rounded down, that gives (epsilon, delta) at `order`.
+
+    Refused where none does: a low order needs a large epsilon or delta."""
+    epsilon = positive("epsilon", epsilon)
+    discount = _discount(order, delta)
+    value = (epsilon + discount) - 1e-14 * (epsilon + abs(discount) + 1.0)
+    if value <= 0.0:
+        raise ParameterError(
+            f"Renyi order {order:g} cannot express epsilon={epsilon:g}, delta={delta:g}. "
+            "Take a higher order; best_order finds one."
+        )
+    return value
+
+
+def _log_delta(rho: float, epsilon: float) -> float:
+    """The minimum over t = order - 1 of t((1+t) rho - epsilon) + t log(t/(1+t)) - log(1+t).
+
+    It is convex in t, so bisection on its derivative finds the minimum; any t is valid."""
+    low, high = -700.0, math.log(max(1.0, (epsilon + 1.0) / (2.0 * rho)))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        t = math.exp(middle)
+        if (2.0 * t + 1.0) * rho - epsilon - math.log1p(1.0 / t) < 0.0:
+            low = middle
+        else:
+            high = middle
+    t = math.exp(high)
+    return t * ((1.0 + t) * rho - epsilon - math.log1p(1.0 / t)) - math.log1p(t)
+
+
+def _discount(order: float, delta: float) -> float:
+    if positive("order", order) <= 1.0:
+        raise ParameterError(f"a Renyi order must be above 1, got {order:g}.")
+    return math.log(_probability(delta) * order) / (order - 1.0) - math.log1p(-1.0 / order)
+
+
+def _probability(delta: float) -> float:
+    if positive("delta", delta) >= 1.0:
+        raise ParameterError(f"delta must lie strictly between 0 and 1, got {delta:g}.")
+    return float(delta)

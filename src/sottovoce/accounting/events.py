@@ -1,0 +1,124 @@
+"""What was done to the data, in public numbers. Events describe; a currency prices them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, final
+
+from sottovoce.accounting.checks import nonnegative, positive, whole
+from sottovoce.errors import ParameterError
+
+
+class Query(StrEnum):
+    """The question whose noisy answer is paid for."""
+
+    GRADIENT = "gradient"
+    HESSIAN = "hessian"
+    GRAM = "gram matrix"
+    TRIALS = "trial differences"
+    GRADIENT_NORM = "gradient norm"
+    EIGENVALUE = "smallest eigenvalue"
+    LINE_SEARCH = "line search"
+    VALUE = "value"
+    SELECTION = "selection"
+    EVALUATION = "evaluation"
+
+
+@final
+@dataclass(frozen=True)
+class GaussianEvent:
+    """`entries` numbers that move by at most `sensitivity` in l2, each with Gaussian noise of sd `scale`.
+
+    `step` is the lattice step of exact noise; 0.0 when the noise is continuous."""
+
+    query: Query
+    sensitivity: float
+    scale: float
+    entries: int
+    step: float
+
+    def __post_init__(self) -> None:
+        _check_query(self)
+        _check_gaussian(self)
+
+
+@final
+@dataclass(frozen=True)
+class PureEvent:
+    """An answer that is epsilon-differentially private with delta = 0."""
+
+    query: Query
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_query(self)
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+
+@final
+@dataclass(frozen=True)
+class SubsampledGaussianEvent:
+    """A Gaussian answer from a fresh, secret batch of fixed size drawn without replacement.
+
+    `sensitivity` is that of the batch's answer when one of its records is replaced."""
+
+    query: Query
+    sensitivity: float
+    scale: float
+    entries: int
+    step: float
+    batch: int
+    population: int
+
+    def __post_init__(self) -> None:
+        _check_query(self)
+        _check_gaussian(self)
+        _check_batch(self)
+
+
+@final
+@dataclass(frozen=True)
+class SharedBatchEvent:
+    """Several Gaussian answers from one and the same batch, amplified once, together.
+
+    Answers that share a batch are not independent given the data, so they may not be amplified apart."""
+
+    parts: tuple[GaussianEvent, ...]
+    batch: int
+    population: int
+
+    def __post_init__(self) -> None:
+        parts = tuple(self.parts)
+        if not parts or not all(isinstance(part, GaussianEvent) for part in parts):
+            raise ParameterError("parts must be one or more GaussianEvent values, each with its own noise.")
+        object.__setattr__(self, "parts", parts)
+        _check_batch(self)
+
+
+Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent | SharedBatchEvent
+
+
+def _check_query(event: GaussianEvent | PureEvent | SubsampledGaussianEvent) -> None:
+    try:
+        object.__setattr__(event, "query", Query(event.query))
+    except ValueError:
+        known = ", ".join(query.name for query in Query)
+        raise ParameterError(f"query must be a Query, one of {known}.") from None
+
+
+def _check_gaussian(event: GaussianEvent | SubsampledGaussianEvent) -> None:
+    object.__setattr__(event, "sensitivity", positive("sensitivity", event.sensitivity))
+    object.__setattr__(event, "scale", positive("scale", event.scale))
+    object.__setattr__(event, "entries", whole("entries", event.entries))
+    object.__setattr__(event, "step", nonnegative("step", event.step))
+
+
+def _check_batch(event: SubsampledGaussianEvent | SharedBatchEvent) -> None:
+    batch, population = whole("batch", event.batch), whole("population", event.population)
+    if batch > population:
+        raise ParameterError(
+            f"batch={batch} exceeds population={population}; a batch without replacement cannot."
+        )
+    object.__setattr__(event, "batch", batch)
+    object.__setattr__(event, "population", population)

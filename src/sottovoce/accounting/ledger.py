@@ -1,0 +1,159 @@
+"""The ledger: a filter that refuses, before data is touched, a query that would exceed the cap.
+
+Charges are never refunded, and what is charged may depend on every answer released so far."""
+
+from __future__ import annotations
+
+from typing import NoReturn, Self, final
+
+from sottovoce.accounting.allowance import Allowance, new_grant, share
+from sottovoce.accounting.budget import Budget
+from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
+from sottovoce.accounting.events import Event
+from sottovoce.accounting.run import Run
+from sottovoce.accounting.store import Grant, MemoryStore, Store
+from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+
+
+@final
+class Ledger:
+    """All privacy ever spent on one data set, in one currency, below one cap.
+
+    Formal guarantee: everything released under its grants together is cap-DP for replaced records. The sum
+    of prices stays within what (epsilon, 0.999 delta) is worth, and lattice noise within delta/1000."""
+
+    __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_store")
+
+    def __init__(
+        self,
+        cap: Budget,
+        *,
+        currency: str = "gdp",
+        order: float | None = None,
+        store: Store | None = None,
+    ) -> None:
+        if not isinstance(cap, Budget):
+            raise ParameterError("cap must be a Budget. Write Ledger(Budget(epsilon=1.0, delta=1e-6)).")
+        self._cap = cap
+        self._currency = _currency(currency, order)
+        self._allowed = Allowance.of(cap, self._currency)
+        self._store: Store = MemoryStore() if store is None else store
+
+    @property
+    def cap(self) -> Budget:
+        return self._cap
+
+    @property
+    def currency(self) -> Currency:
+        return self._currency
+
+    @property
+    def order(self) -> float | None:
+        return self._currency.order if isinstance(self._currency, Renyi) else None
+
+    @property
+    def identity(self) -> str:
+        """Names this ledger in the results charged to it."""
+        return self._store.identity
+
+    @property
+    def persistent(self) -> bool:
+        """Whether charges outlive the process; such a ledger takes no simulated runs."""
+        return self._store.persistent
+
+    @property
+    def units_cap(self) -> Units:
+        return self._allowed.cap.units
+
+    @property
+    def units_spent(self) -> Units:
+        return self._store.totals().units
+
+    @property
+    def units_left(self) -> Units:
+        return self.units_cap - self.units_spent
+
+    @property
+    def lattice_left(self) -> int:
+        """Total variation, in units of 2^-100, that lattice noise may still add."""
+        return self._allowed.cap.lattice - self._store.totals().lattice
+
+    @property
+    def delta_left(self) -> float:
+        """What is left of the part of delta, a thousandth at first, that pays for lattice noise."""
+        return self._allowed.delta(self.lattice_left)
+
+    @property
+    def history(self) -> tuple[Grant, ...]:
+        return self._store.history()
+
+    def price(self, event: Event) -> Units:
+        """What the event would cost. Charges nothing."""
+        return self._currency.price(event)
+
+    def charge(self, event: Event, *, run: Run | None = None) -> Grant:
+        """Pay for one answer, or raise BudgetExceeded; the answer may be computed only afterwards."""
+        if run is not None:
+            if run.ledger is not self:
+                raise LedgerError("this run belongs to another ledger. Charge it there: run.charge(event).")
+            return run.charge(event)
+        grant = new_grant(event, self._currency)
+        self._append(grant)
+        return grant
+
+    def run(self, budget: Budget, name: str = "run") -> Run:
+        """An allowance of its own inside the cap, or BudgetExceeded if the cap cannot cover it.
+
+        Nothing is set aside: what the run does not charge stays available to others."""
+        run = Run(self, budget, name)
+        left, amount = self.units_left, self._currency.amount
+        if run.units_cap > left:
+            raise BudgetExceeded(
+                f"the run's epsilon={budget.epsilon:g}, delta={budget.delta:g} needs {self._currency.label}="
+                f"{amount(run.units_cap)}, {amount(left)} is left in the ledger. "
+                "Nothing was released. Give the run a smaller budget."
+            )
+        return run
+
+    def share(self, parts: int) -> Units:
+        """The largest whole number of units that fits `parts` times into what is left."""
+        return share(self.units_left, parts)
+
+    def _append(self, grant: Grant) -> None:
+        spent = self._store.append(grant, self._allowed.cap)
+        if spent is not None:
+            raise self._allowed.refusal(grant, spent, "the ledger")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise LedgerError(
+            "an in-memory ledger cannot be pickled: two copies would each spend the whole cap. "
+            "Use Ledger.open(path, dataset=..., cap=...)."
+        )
+
+    def __repr__(self) -> str:
+        order = "" if self.order is None else f", order={self.order:g}"
+        spent = self._currency.amount(self.units_spent)
+        return (
+            f"Ledger(cap={self._cap!r}, currency={self._currency.name!r}{order}, "
+            f"spent {spent} of {self._currency.amount(self.units_cap)} {self._currency.label})"
+        )
+
+
+def _currency(name: str, order: float | None) -> Currency:
+    if name == Gdp.name:
+        if order is not None:
+            raise ParameterError('a gdp ledger has no order. Leave it out, or pass currency="renyi".')
+        return Gdp()
+    if name == Renyi.name:
+        if order is None:
+            raise ParameterError(
+                "a renyi ledger needs its order from the start. best_order finds a good one."
+            )
+        return Renyi(order)
+    raise ParameterError(f'currency must be "gdp" or "renyi", got {name!r}.')

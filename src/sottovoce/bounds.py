@@ -1,0 +1,136 @@
+"""Sensitivities of a linear model's queries as computed: the mathematical bound plus what floating point adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from sottovoce import sensitivity
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.losses import Loss
+    from sottovoce.queries import Problem
+    from sottovoce.rounding import Arithmetic
+
+
+@final
+@dataclass(frozen=True)
+class Bounds:
+    """How far each computed answer can move when one record is replaced: Delta + 2E, from public numbers only.
+
+    Every method takes the weights at which the query is asked, because they are public when it is asked."""
+
+    problem: Problem
+    loss: Loss
+    arithmetic: Arithmetic
+
+    def gradient(self, w: Vector) -> float:
+        """l2 movement of the gradient."""
+        norm = _norm(w)
+        return self._gradient_moves(norm) + 2.0 * self.arithmetic.gradient(
+            slope=self.problem.slope,
+            curvature=self._curvature,
+            weight_norm=norm,
+            added=_norm(self.problem.regularizer.gradient(w)),
+        )
+
+    def gradient_norm(self, w: Vector) -> float:
+        """Movement of the gradient's norm: at most the gradient's own."""
+        norm = _norm(w)
+        return self._gradient_moves(norm) + 2.0 * self.arithmetic.gradient_norm(
+            slope=self.problem.slope,
+            curvature=self._curvature,
+            weight_norm=norm,
+            added=_norm(self.problem.regularizer.gradient(w)),
+        )
+
+    def hessian(self, w: Vector) -> float:
+        """Frobenius movement of the Hessian."""
+        moves = sensitivity.hessian(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.radius,
+            n=self.problem.n,
+        )
+        return moves + 2.0 * self.arithmetic.hessian(
+            curvature=self._curvature,
+            third=self.problem.third,
+            weight_norm=_norm(w),
+            added=_norm(self.problem.regularizer.curvature(w)),
+        )
+
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        """Movement of the smallest eigenvalue of the Hessian."""
+        moves = sensitivity.smallest_eigenvalue(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.radius,
+            n=self.problem.n,
+        )
+        return moves + 2.0 * self.arithmetic.smallest_eigenvalue(
+            curvature=self._curvature,
+            third=self.problem.third,
+            weight_norm=_norm(w),
+            added=_norm(self.problem.regularizer.curvature(w)),
+        )
+
+    def gram(self) -> float:
+        """Frobenius movement of X'X/n."""
+        return sensitivity.gram(radius=self.problem.radius, n=self.problem.n) + 2.0 * self.arithmetic.gram()
+
+    def trials(self, w: Vector, steps: Matrix) -> float:
+        """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
+        moves = sensitivity.normalized_trials(
+            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, count=len(steps)
+        )
+        lengths = np.linalg.norm(steps, axis=1)
+        return moves + 2.0 * self.arithmetic.normalized_trials(
+            slope=self.problem.slope,
+            highest=self._highest(_norm(w) + float(np.max(lengths))),
+            weight_norm=_norm(w),
+            step_norms=[float(length) for length in lengths],
+            added=[self._public_change(w, step) for step in steps],
+        )
+
+    def difference(self, w: Vector, step: Vector) -> float:
+        """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
+        moves = sensitivity.value_difference(
+            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, step_norm=_norm(step)
+        )
+        return moves + 2.0 * self.arithmetic.difference(
+            slope=self.problem.slope,
+            highest=self._highest(_norm(w) + _norm(step)),
+            weight_norm=_norm(w),
+            step_norm=_norm(step),
+            added=self._public_change(w, step),
+        )
+
+    @property
+    def _curvature(self) -> float:
+        return max(self.problem.curvature_low, self.problem.curvature_high)
+
+    def _gradient_moves(self, weight_norm: float) -> float:
+        return sensitivity.gradient_at(
+            self.loss,
+            weight_norm=weight_norm,
+            radius=self.problem.radius,
+            n=self.problem.n,
+            target_reach=self.problem.label_reach,
+        )
+
+    def _highest(self, weight_norm: float) -> float:
+        """Largest loss of one record at weights of this norm."""
+        return self.loss.value_within(self.problem.radius * weight_norm + self.problem.label_reach)
+
+    def _public_change(self, w: Vector, step: Vector) -> float:
+        """Bound on the regularizer's values that enter a difference along this step."""
+        regularizer = self.problem.regularizer
+        return regularizer.value(w) + regularizer.value(w + step) + regularizer.value(w - step)
+
+
+def _norm(v: Vector) -> float:
+    """Norm, rounded up by more than its own error."""
+    return float(np.linalg.norm(v)) * (1.0 + 2.0**-40)

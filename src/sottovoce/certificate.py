@@ -1,0 +1,123 @@
+"""Confidence statements about the true gradient and curvature, from noisy answers and known noise.
+
+Levels are fixed before the run. A bound at level beta is wrong with probability at most beta, whatever
+the data and whatever the method decided from the same answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy import optimize, special
+
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.result import Tolerance
+
+_EXACT_LIMIT = 1e7
+"""Largest squared signal-to-noise at which the noncentral chi-square is inverted numerically."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What holds at the returned weights with probability at least `confidence`, over the noise."""
+
+    gradient_norm_at_most: float
+    curvature_at_least: float
+    confidence: float
+    below_noise_floor: bool = False
+
+    def meets(self, tolerance: Tolerance) -> bool:
+        """Whether both bounds lie within a tolerance whose curvature has been resolved."""
+        if tolerance.curvature is None:
+            raise ParameterError(
+                "this tolerance has no curvature yet: give Tolerance(gradient=..., curvature=...) or take "
+                "result.tolerance, where the default sqrt(M * gradient) is filled in."
+            )
+        return (
+            self.gradient_norm_at_most <= tolerance.gradient
+            and self.curvature_at_least >= -tolerance.curvature
+        )
+
+    def __str__(self) -> str:
+        gradient = (
+            f"below the noise floor of {self.gradient_norm_at_most:.3g}"
+            if self.below_noise_floor
+            else f"at most {self.gradient_norm_at_most:.3g}"
+        )
+        return (
+            f"the true gradient norm is {gradient} and the smallest Hessian eigenvalue at least "
+            f"{self.curvature_at_least:.3g}, with {100 * self.confidence:.6g} % confidence"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Error probability 1 - confidence, split before the run over every test it could make.
+
+    Gradient tests share equally; curvature tests, few but of unknown number, get 6/(pi t)^2 for the t-th.
+    Splitting afterwards over the tests that happened to be made would be wrong."""
+
+    confidence: float
+    gradient_tests: int
+    curvature_tested: bool
+
+    @property
+    def gradient(self) -> float:
+        share = 0.5 if self.curvature_tested else 1.0
+        return share * (1.0 - self.confidence) / self.gradient_tests
+
+    def curvature(self, test: int) -> float:
+        """Level of the test-th curvature test, counted from 1; the series sums to half the error."""
+        return 0.5 * (1.0 - self.confidence) * 6.0 / (math.pi * test) ** 2
+
+
+def norm_bound(noisy_norm: float, scale: float, dim: int, level: float) -> tuple[float, bool]:
+    """Upper bound on ||g|| from ||g + scale z||, z standard normal in `dim` coordinates, wrong with
+    probability at most `level`; and whether the answer lies below the noise floor.
+
+    ||g~||^2/scale^2 is noncentral chi-square, so the bound inverts its distribution function in the
+    noncentrality. Below the floor even g = 0 would rarely give so small an answer; then the bound for a
+    typical pure-noise answer is stated instead, which is larger and so still valid."""
+    simple = noisy_norm - scale * float(special.ndtri(level))
+    ratio = (noisy_norm / scale) ** 2
+    if ratio > _EXACT_LIMIT:
+        return simple, False
+    floor = float(special.chdtr(dim, ratio)) < level
+    if floor:
+        ratio = float(special.chdtri(dim, 0.5))
+    return min(_noncentrality(ratio, dim, level, scale), _simple(ratio, scale, level)), floor
+
+
+def _simple(ratio: float, scale: float, level: float) -> float:
+    """||g|| <= ||g~|| + scale z: the noise along g alone is one normal variable."""
+    return scale * (math.sqrt(ratio) - float(special.ndtri(level)))
+
+
+def _noncentrality(ratio: float, dim: int, level: float, scale: float) -> float:
+    def excess(root: float) -> float:
+        return float(special.chndtr(ratio, dim, root * root)) - level
+
+    top = math.sqrt(ratio) - float(special.ndtri(level)) + 1.0
+    if excess(0.0) <= 0.0:
+        return 0.0
+    if not excess(top) < 0.0:
+        return math.inf
+    # brentq brackets the root within xtol: step past it so that the bound stays on the safe side
+    return scale * (float(optimize.brentq(excess, 0.0, top, xtol=1e-9, rtol=1e-12)) + 1e-8)
+
+
+def spectral_margin(scale: float, dim: int, level: float) -> float:
+    """With probability at least 1 - level no eigenvalue of symmetric noise exceeds this.
+
+    P(lambda_max(E) > scale (sqrt(2d) + t)) <= exp(-t^2/2): Gaussian concentration of a 1-Lipschitz
+    function whose mean is at most scale sqrt(2d)."""
+    return scale * (math.sqrt(2.0 * dim) + math.sqrt(2.0 * math.log(1.0 / level)))
+
+
+def scalar_margin(scale: float, level: float) -> float:
+    """One-sided normal quantile: a noisy scalar exceeds its truth by more with probability `level`."""
+    return -scale * float(special.ndtri(level))

@@ -1,0 +1,35 @@
+"""Exceptions, each of which says what to do next and none of which quotes data.
+
+SottovoceError
+├── DataError          the records break a declared bound or shape (also ValueError)
+├── ParameterError     an argument is outside its domain (also ValueError)
+├── BudgetExceeded     a query would cost more privacy than is left; nothing was released
+└── LedgerError        the ledger cannot be read, written, copied or trusted
+    └── UnsupportedEvent   the ledger's currency has no price for this event
+"""
+
+from __future__ import annotations
+
+
+class SottovoceError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class DataError(SottovoceError, ValueError):
+    """The records break a declared bound, type or shape. Never quotes a value or a row."""
+
+
+class ParameterError(SottovoceError, ValueError):
+    """An argument is outside its domain. Names the argument, the rule and the way out."""
+
+
+class BudgetExceeded(SottovoceError):
+    """The next query would exceed the privacy budget. Nothing was computed or released."""
+
+
+class LedgerError(SottovoceError):
+    """The ledger cannot be read, written, copied or trusted; it fails closed."""
+
+
+class UnsupportedEvent(LedgerError):
+    """The ledger's currency has no valid price for this event."""

@@ -1,0 +1,1 @@
+"""Optimizers. Each sees public constants and noisy answers, never data."""

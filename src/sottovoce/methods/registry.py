@@ -1,0 +1,22 @@
+"""Methods by the names a user types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sottovoce.errors import ParameterError
+from sottovoce.methods.majorize import Majorize
+from sottovoce.methods.opt import Opt
+
+if TYPE_CHECKING:
+    from sottovoce.methods.loop import Method
+
+METHODS: dict[str, type[Method]] = {method.name: method for method in (Majorize, Opt)}
+
+
+def by_name(name: str) -> Method:
+    """The method with its defaults; an unknown name is refused with the known ones."""
+    try:
+        return METHODS[name]()
+    except KeyError:
+        raise ParameterError(f"there is no method {name!r}; choose one of {', '.join(METHODS)}.") from None

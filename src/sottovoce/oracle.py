@@ -1,0 +1,176 @@
+"""The only object that sees both data and method: charge the ledger, compute, add noise, release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeVar, final
+
+import numpy as np
+
+from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
+from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.lattice import Calibration, calibrate
+from sottovoce.queries import Answer
+from sottovoce.symmetric import smat, svec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.accounting.ledger import Run
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.noise import Noise
+    from sottovoce.queries import Problem
+    from sottovoce.risk import Risk
+
+T = TypeVar("T")
+
+SHORTEST_TRIAL = 1e-6
+"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would dominate their difference."""
+
+
+@final
+class Oracle:
+    """Answers a method's questions about a risk, each at the price the method names.
+
+    Formal guarantee: every answer is a Gaussian (or AboveThreshold) mechanism whose event was charged to the
+    run before the data was touched; a refused charge raises and computes nothing."""
+
+    def __init__(self, risk: Risk, run: Run, noise: Noise) -> None:
+        self._risk = risk
+        self._run = run
+        self._noise = noise
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError("an oracle holds data and a ledger and cannot be pickled or copied.")
+
+    def __repr__(self) -> str:
+        return f"Oracle({self.problem.n} records, {self._run!r})"
+
+    @property
+    def problem(self) -> Problem:
+        return self._risk.problem
+
+    @property
+    def units_left(self) -> int:
+        return self._run.units_left
+
+    def mu_squared(self, units: int) -> float:
+        return self._run.currency.mu_squared(units)
+
+    def gradient(self, w: Vector, units: int) -> Answer[Vector]:
+        w = self._admit(w)
+        sensitivity = self._risk.bounds.gradient(w)
+        return self._gaussian(
+            Query.GRADIENT, sensitivity, w.size, units, lambda: self._risk.gradient(w), _itself
+        )
+
+    def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
+        w = self._admit(w)
+        return self._symmetric(
+            Query.HESSIAN, self._risk.bounds.hessian(w), units, lambda: self._risk.hessian(w)
+        )
+
+    def gram(self, units: int) -> Answer[Matrix]:
+        return self._symmetric(Query.GRAM, self._risk.bounds.gram(), units, self._risk.gram)
+
+    def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
+        w = self._admit(w)
+        lengths = np.linalg.norm(directions, axis=1)
+        if not np.all(lengths * self.problem.radius >= SHORTEST_TRIAL):
+            raise ParameterError("a trial step is too short to be told from rounding; drop it.")
+        ends = np.stack([self._admit(w + p) for p in directions])
+        steps = ends - w
+        sensitivity = self._risk.bounds.trials(w, steps)
+        return self._gaussian(
+            Query.TRIALS,
+            sensitivity,
+            len(steps),
+            units,
+            lambda: self._risk.trials(w, steps) / lengths,
+            _itself,
+        )
+
+    def gradient_norm(self, w: Vector, units: int) -> Answer[float]:
+        w = self._admit(w)
+
+        def compute() -> Vector:
+            return np.array([np.linalg.norm(self._risk.gradient(w))])
+
+        return self._gaussian(
+            Query.GRADIENT_NORM, self._risk.bounds.gradient_norm(w), 1, units, compute, _number
+        )
+
+    def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
+        w = self._admit(w)
+        return self._gaussian(
+            Query.EIGENVALUE,
+            self._risk.bounds.smallest_eigenvalue(w),
+            1,
+            units,
+            lambda: np.array([self._risk.smallest_eigenvalue(w)]),
+            _number,
+        )
+
+    def backtrack(
+        self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
+    ) -> int | None:
+        w = self._admit(w)
+        for length in lengths:
+            self._admit(w + length * direction)
+        sensitivity = self._risk.bounds.difference(w, float(np.max(lengths)) * direction)
+        self._affordable(units)
+        epsilon = self._run.currency.pure_epsilon(units)
+        self._run.charge(PureEvent(Query.LINE_SEARCH, epsilon))
+        line = self._risk.along(w, direction)
+        queries = (line.decrease(float(a)) - float(b) for a, b in zip(lengths, required, strict=True))
+        return self._noise.first_above(queries, sensitivity, epsilon)
+
+    def _admit(self, w: Vector) -> Vector:
+        """Weights are public: pull them into the ball in which every exact answer is finite."""
+        return self.problem.within_limit(np.asarray(w, dtype=np.float64))
+
+    def _affordable(self, units: int) -> None:
+        if not 1 <= units <= self.units_left:
+            raise BudgetExceeded(
+                f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
+                "Nothing was released. Raise the budget or plan fewer steps."
+            )
+
+    def _symmetric(
+        self, query: Query, sensitivity: float, units: int, compute: Callable[[], Matrix]
+    ) -> Answer[Matrix]:
+        dim = self.problem.dim
+        return self._gaussian(query, sensitivity, dim * (dim + 1) // 2, units, lambda: svec(compute()), smat)
+
+    def _gaussian(
+        self,
+        query: Query,
+        sensitivity: float,
+        entries: int,
+        units: int,
+        compute: Callable[[], Vector],
+        shape: Callable[[Vector], T],
+    ) -> Answer[T]:
+        """The one way to a Gaussian answer: calibrate from public numbers, charge, compute, add noise."""
+        self._affordable(units)
+        calibration = calibrate(sensitivity, self.mu_squared(units), entries)
+        grant = self._run.charge(_event(query, calibration, entries))
+        released = self._noise.gaussian(compute(), calibration)
+        return Answer(shape(released), calibration.scale, grant.units)
+
+
+def _event(query: Query, calibration: Calibration, entries: int) -> GaussianEvent:
+    return GaussianEvent(
+        query=query,
+        sensitivity=calibration.sensitivity,
+        scale=calibration.scale,
+        entries=entries,
+        step=2.0**calibration.exponent,
+    )
+
+
+def _itself(released: Vector) -> Vector:
+    return released
+
+
+def _number(released: Vector) -> float:
+    return float(released[0])

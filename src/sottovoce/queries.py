@@ -1,0 +1,166 @@
+"""What a method may know: public constants, questions with a price, noisy answers.
+
+Methods import this room and never the ones that hold data. The Oracle implements `Questions`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from sottovoce.regularizers import L2, Regularizer
+
+if TYPE_CHECKING:
+    from sottovoce.accounting.events import Query
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.losses import Loss
+
+T = TypeVar("T")
+
+WEIGHT_REACH = 2.0**20
+"""Largest |<x, w>| a query may meet, in units of the label scale: keeps every exact answer finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Public constants of a risk (1/n) sum phi(t_i) + r(w), with ||x|| <= radius.
+
+    `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
+    `value_at_zero` bounds phi at w = 0, `label_reach` bounds |y| of a regression target (0 for labels).
+    """
+
+    n: int
+    dim: int
+    radius: float
+    slope: float
+    curvature_low: float
+    curvature_high: float
+    third: float
+    value_at_zero: float
+    label_reach: float = 0.0
+    intercept: bool = False
+    regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
+
+    @classmethod
+    def linear(
+        cls,
+        *,
+        n: int,
+        dim: int,
+        radius: float,
+        loss: Loss,
+        regularizer: Regularizer,
+        target: tuple[float, float] | None = None,
+        intercept: bool = False,
+    ) -> Problem:
+        """The constants of a linear model: phi of a margin y<x, w> or of a residual <x, w> - y."""
+        reach = 0.0 if target is None else max(abs(target[0]), abs(target[1]))
+        return cls(
+            n=n,
+            dim=dim,
+            radius=radius,
+            slope=loss.slope,
+            curvature_low=loss.curvature_low,
+            curvature_high=loss.curvature_high,
+            third=loss.third,
+            value_at_zero=loss.value_within(reach),
+            label_reach=reach,
+            intercept=intercept,
+            regularizer=regularizer,
+        )
+
+    @property
+    def curvature_floor(self) -> float:
+        """No Hessian has an eigenvalue below this: -(L R^2 - inf r''), inf r'' at most 0 with a free intercept."""
+        floor = self.regularizer.curvature_low
+        if self.intercept:
+            floor = min(0.0, floor)
+        return floor - self.curvature_low * self.radius**2
+
+    @property
+    def smoothness(self) -> float:
+        """Lipschitz constant of the gradient (paper: G)."""
+        return max(
+            self.curvature_high * self.radius**2 + self.regularizer.curvature_high, -self.curvature_floor
+        )
+
+    @property
+    def hessian_lipschitz(self) -> float:
+        """Lipschitz constant of the Hessian (paper: M)."""
+        return self.third * self.radius**3 + self.regularizer.third
+
+    @property
+    def weight_limit(self) -> float:
+        """Weights are pulled back to this norm before every query, so no exact answer can overflow."""
+        return WEIGHT_REACH * max(1.0, self.label_reach) / self.radius
+
+    def gap(self, start: Vector) -> float:
+        """Public bound on f(start) - inf f: phi at zero, plus slope R ||start||, plus r(start).
+
+        Losses and regularizers are nonnegative and phi is slope-Lipschitz along <x, w>."""
+        distance = float(np.linalg.norm(start))
+        return self.value_at_zero + self.slope * self.radius * distance + self.regularizer.value(start)
+
+    def gradient_ceiling(self, w: Vector) -> float:
+        """Public bound on the gradient norm at w: slope R plus the regularizer's own gradient."""
+        return self.slope * self.radius + float(np.linalg.norm(self.regularizer.gradient(w)))
+
+    def within_limit(self, w: Vector) -> Vector:
+        """The point of the ball of public radius `weight_limit` nearest to w."""
+        finite = np.clip(np.nan_to_num(w), -1e300, 1e300)
+        largest = float(np.max(np.abs(finite), initial=0.0))
+        if largest <= self.weight_limit / math.sqrt(self.dim):
+            return finite
+        unit = finite / largest
+        reach = self.weight_limit / float(np.linalg.norm(unit))
+        return finite if largest <= reach else unit * reach
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """A released value, the standard deviation of its noise, and what it cost.
+
+    For a vector the noise is independent in each entry; for a symmetric matrix `scale` is the diagonal's
+    and off-diagonal entries have scale/sqrt2."""
+
+    value: T
+    scale: float
+    units: int
+
+
+class Questions(Protocol):
+    """The Oracle as a method sees it. Every question is charged before data is touched."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def units_left(self) -> int:
+        """What the run may still spend, in the ledger's integer units."""
+
+    def mu_squared(self, units: int) -> float:
+        """The Gaussian-privacy cost (Delta/scale)^2 that `units` buy in a plain Gaussian query."""
+
+    def noise_scale(self, query: Query, units: int, w: Vector | None = None) -> float:
+        """Noise a question would get for `units`, from public numbers alone: reads no data, costs nothing."""
+
+    def gradient(self, w: Vector, units: int) -> Answer[Vector]: ...
+
+    def hessian(self, w: Vector, units: int) -> Answer[Matrix]: ...
+
+    def gram(self, units: int) -> Answer[Matrix]: ...
+
+    def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
+        """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `directions`."""
+
+    def gradient_norm(self, w: Vector, units: int) -> Answer[float]: ...
+
+    def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]: ...
+
+    def backtrack(
+        self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
+    ) -> int | None:
+        """First i with f(w) - f(w + lengths[i] direction) - required[i] above a noisy zero, by AboveThreshold."""

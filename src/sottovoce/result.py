@@ -1,0 +1,196 @@
+"""What a run hands back: weights, why it stopped, what is guaranteed and certified, and the noisy trace."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import os
+import tempfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sottovoce.certificate import Certificate
+from sottovoce.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+    from sottovoce.queries import Problem
+
+FORMAT = "sottovoce-result/1"
+
+
+class Stop(enum.StrEnum):
+    """Why a run ended, in words that explain themselves."""
+
+    CERTIFIED = "gradient and curvature are within tolerance, with the stated confidence"
+    WITHIN_NOISE = "the noisy gradient and curvature are within tolerance"
+    FINISHED = "the planned steps were taken and the budget was spent on the best model it buys"
+    STEPS_EXHAUSTED = "the planned steps were taken without reaching the tolerance"
+    OUT_OF_BUDGET = "the next query would exceed the privacy budget"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Largest gradient norm (paper: epsilon_g) and negative curvature (epsilon_H) to accept.
+
+    `curvature=None` means sqrt(M * gradient), M the Lipschitz constant of the Hessian."""
+
+    gradient: float
+    curvature: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("gradient", "curvature"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0.0 < value < math.inf):
+                raise ParameterError(f"tolerance.{name} must be a positive finite number, for example 0.03.")
+
+    def resolved(self, problem: Problem) -> Tolerance:
+        """This tolerance with the default curvature filled in from public constants."""
+        if self.curvature is not None:
+            return self
+        return replace(self, curvature=math.sqrt(problem.hessian_lipschitz * self.gradient))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The preset differential-privacy promise a run keeps, never "what was spent"."""
+
+    epsilon: float
+    delta: float
+    n: int
+    relation: str = "replace one record"
+    simulated: bool = False
+
+    def __str__(self) -> str:
+        if self.simulated:
+            return "none: the noise was simulated from a seed, so nothing is private"
+        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy, neighbours: {self.relation}, n = {self.n}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRow:
+    """One step as released: noisy quantities only. `mu_squared` is what the step was charged."""
+
+    kind: str
+    gradient_norm: float | None = None
+    curvature: float | None = None
+    step_length: float | None = None
+    mu_squared: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a method returns to `minimize`."""
+
+    weights: Vector
+    stop: Stop
+    certificate: Certificate
+    trace: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """A trained model with its promises. Holds noisy quantities and public constants only."""
+
+    weights: Vector
+    stop: Stop
+    certificate: Certificate
+    guarantee: Guarantee
+    trace: tuple[TraceRow, ...]
+    method: str
+    tolerance: Tolerance | None
+    simulated: bool
+    ledger: str
+    version: str
+
+    def __repr__(self) -> str:
+        return (
+            f"Result(method={self.method!r}, dim={self.weights.size}, steps={len(self.trace)}, "
+            f"stop={self.stop.name}, simulated={self.simulated})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (
+                f"stopped: {self.stop}",
+                f"guarantee: {self.guarantee}",
+                f"certificate: {self.certificate}",
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready values; floats survive the round trip exactly."""
+        return {
+            "format": FORMAT,
+            "version": self.version,
+            "method": self.method,
+            "weights": self.weights.tolist(),
+            "stop": self.stop.name,
+            "certificate": asdict(self.certificate),
+            "guarantee": asdict(self.guarantee),
+            "tolerance": None if self.tolerance is None else asdict(self.tolerance),
+            "trace": [asdict(row) for row in self.trace],
+            "simulated": self.simulated,
+            "ledger": self.ledger,
+        }
+
+    @classmethod
+    def from_dict(cls, raw: object) -> Result:
+        """Rebuild a result from `to_dict`; anything else is refused."""
+        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+            raise DataError(
+                f"this is not a saved result: its format must be {FORMAT!r}. Use Result.save to write one."
+            )
+        try:
+            weights = np.array(raw["weights"], dtype=np.float64)
+            if weights.ndim != 1 or not np.all(np.isfinite(weights)):
+                raise ValueError
+            return cls(
+                weights=weights,
+                stop=Stop[raw["stop"]],
+                certificate=Certificate(**raw["certificate"]),
+                guarantee=Guarantee(**raw["guarantee"]),
+                tolerance=None if raw["tolerance"] is None else Tolerance(**raw["tolerance"]),
+                trace=tuple(TraceRow(**row) for row in raw["trace"]),
+                method=str(raw["method"]),
+                simulated=bool(raw["simulated"]),
+                ledger=str(raw["ledger"]),
+                version=str(raw["version"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise DataError(
+                "this saved result is damaged: a field is missing or has the wrong type."
+            ) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON to a temporary file and rename it, so nothing half-written is ever seen."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        try:
+            raw = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"there is no saved result at {os.fspath(path)}.") from None
+        except (OSError, ValueError, RecursionError):
+            raise DataError(f"{os.fspath(path)} cannot be read as a saved result (JSON).") from None
+        return cls.from_dict(raw)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replace a file in one step: the old content or the new, never a part."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

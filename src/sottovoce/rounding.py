@@ -1,0 +1,163 @@
+"""How far floating point can carry a computed answer from the exact one: what must be added to a sensitivity.
+
+If every answer lies within E of the exact one, replacing a record moves it at most 2E further than it should:
+**the allowance for a query is 2E**. All bounds are worst case over data, in units of the mean over n records,
+and use gamma_m = m u / (1 - m u), which bounds m roundings in any order of summation.
+
+A pass over the rows makes these errors:
+- a margin <x, w> is a sum of `dim` products: gamma_d R ||w||; with a target, one subtraction more;
+- phi and its derivatives are computed to within `function_ulps` of their range;
+- a block's sum has block_length terms and there is one more sum over the blocks, so each entry is off by
+  gamma_m times the sum of |terms|, m = block_length + blocks + a few, and summed over entries, in l2, by
+  gamma_m n sup||term||: no factor of the dimension;
+- the data part, divided by n, is added to public parts (the regularizer): u times all their norms, each time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNIT_ROUNDOFF = 2.0**-53
+SINGLE_ROUNDOFF = 2.0**-24
+UNDERFLOW = 2.0**-1000
+"""Added to every bound: outweighs results too small for gamma, even where subnormals are flushed to zero."""
+
+_JOINS = 4
+"""Additions that join the data part to public parts."""
+
+_FEW = 16
+"""Single operations a term meets besides its sums: weighting, division by n, the sqrt2 of svec, mirroring."""
+
+
+def gamma(terms: float, unit: float = UNIT_ROUNDOFF) -> float:
+    """Relative error of `terms` successive roundings: m u / (1 - m u)."""
+    if not 0.0 <= terms * unit <= 0.5:
+        raise ParameterError(
+            f"{terms} roundings of {unit} leave no accuracy. Use fewer columns or smaller blocks."
+        )
+    return terms * unit / (1.0 - terms * unit)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """Public facts about a pass that bound its rounding error; each method gives E for one query.
+
+    Throughout `slope` >= |phi'|, `curvature` >= |phi''|, `third` >= |phi'''|, `highest` >= phi on the margins
+    met, class weights included; `added` sums the norms of the public parts added to the mean. Softmax fits
+    with slope sqrt2, curvature 1/2, third 0.2722, the Frobenius norm of its weights and K more function_ulps.
+
+    `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
+    computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
+    """
+
+    n: int
+    dim: int
+    block_length: int
+    radius: float
+    target_reach: float = 0.0
+    function_ulps: int = 64
+    single_margins: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("n", "dim", "block_length", "function_ulps"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        for name in ("radius", "target_reach"):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be finite and at least 0.")
+
+    def gradient(self, *, slope: float, curvature: float, weight_norm: float, added: float = 0.0) -> float:
+        """E of the gradient, l2: a term phi'(t) x is at most slope R and follows t at rate curvature."""
+        factor = curvature * self.margin(weight_norm) + self._evaluation(slope)
+        return self._mean(slope * self.radius, factor * self.radius, added)
+
+    def hessian(self, *, curvature: float, third: float, weight_norm: float, added: float = 0.0) -> float:
+        """E of the Hessian, Frobenius: a term phi''(t) xx' has norm at most curvature R^2."""
+        factor = third * self.margin(weight_norm) + self._evaluation(curvature)
+        return self._mean(curvature * self.radius**2, factor * self.radius**2, added)
+
+    def gram(self) -> float:
+        """E of X'X/n, Frobenius, and of its diagonal: terms xx' of norm at most R^2 and their sum."""
+        return self._mean(self.radius**2, 0.0, 0.0)
+
+    def value(self, *, highest: float, slope: float, weight_norm: float, added: float = 0.0) -> float:
+        """E of the mean loss."""
+        largest = highest + slope * self._single(weight_norm)
+        return self._mean(largest, slope * self.margin(weight_norm) + self._evaluation(largest), added)
+
+    def difference(
+        self, *, slope: float, highest: float, weight_norm: float, step_norm: float, added: float = 0.0
+    ) -> float:
+        """E of f(w) - f(w + p), summed as per-record differences, each at most slope R ||p||.
+
+        Both losses carry their own errors, which do not shrink with p: hence a floor on ||p||."""
+        ends = (weight_norm, weight_norm + step_norm)
+        single = slope * sum(map(self._single, ends))
+        term = slope * sum(map(self.margin, ends)) + 2.0 * self._evaluation(highest + single)
+        return self._mean(slope * self.radius * step_norm + single, term, added)
+
+    def normalized_trials(
+        self,
+        *,
+        slope: float,
+        highest: float,
+        weight_norm: float,
+        step_norms: Sequence[float],
+        added: Sequence[float] | None = None,
+    ) -> float:
+        """E of (f(w) - f(w + p_j)) / ||p_j|| for all j, l2; the norms in the denominators are rounded too."""
+        norms = gamma(self.dim + _FEW) * slope * self.radius
+        return math.hypot(
+            *(
+                norms
+                + self.difference(
+                    slope=slope, highest=highest, weight_norm=weight_norm, step_norm=step, added=public
+                )
+                / step
+                for step, public in zip(step_norms, added or [0.0] * len(step_norms), strict=True)
+            )
+        )
+
+    def gradient_norm(
+        self, *, slope: float, curvature: float, weight_norm: float, added: float = 0.0
+    ) -> float:
+        """E of the gradient's norm: the gradient's, and a sum of `dim` squares."""
+        error = self.gradient(slope=slope, curvature=curvature, weight_norm=weight_norm, added=added)
+        return error + gamma(self.dim + _FEW) * (slope * self.radius + added + error)
+
+    def smallest_eigenvalue(
+        self, *, curvature: float, third: float, weight_norm: float, added: float = 0.0
+    ) -> float:
+        """E of the Hessian's smallest eigenvalue by dense `eigh`: the Hessian's, by Weyl, and the solver's.
+
+        Householder reduction is `dim` reflections of backward error c d u ||H||_F each, and the tridiagonal
+        solver is no worse: 16 d^2 u ||H||_F in all. `added` is the Frobenius norm of the public part."""
+        error = self.hessian(curvature=curvature, third=third, weight_norm=weight_norm, added=added)
+        return error + gamma(16.0 * self.dim**2) * (curvature * self.radius**2 + added + error)
+
+    def margin(self, weight_norm: float) -> float:
+        """Error of one margin or residual; in float32, the replaced record's share of it in a mean."""
+        double = gamma(self.dim + _FEW) * (self.radius * weight_norm + self.target_reach)
+        return double + self._single(weight_norm) / self.n + UNDERFLOW
+
+    def _single(self, weight_norm: float) -> float:
+        if not self.single_margins:
+            return 0.0
+        return gamma(self.dim + _FEW, SINGLE_ROUNDOFF) * self.radius * weight_norm
+
+    def _evaluation(self, largest: float) -> float:
+        return self.function_ulps * UNIT_ROUNDOFF * largest
+
+    def _mean(self, largest: float, term: float, added: float) -> float:
+        """Mean of terms no larger than `largest`, each off by `term`, plus the public part."""
+        blocks = -(-self.n // self.block_length)
+        sums = gamma(min(self.n, self.block_length) + blocks + _FEW)
+        return term + sums * (largest + term) + _JOINS * UNIT_ROUNDOFF * (largest + added) + UNDERFLOW

@@ -1,0 +1,213 @@
+"""Bounded rows and how they are kept: clipped in float64, stored read-only in float32, read in blocks.
+
+Why no stored row x can exceed the radius R: clipping leaves ||x|| <= R(1 - 2^-22)(1 + (d + 8) 2^-53), the
+cast to float32 moves every entry by at most a factor 1 + 2^-24, and the product stays below R for every
+d up to 2^27. Each stored row is nevertheless measured again in float64 before it is let in.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.errors import DataError
+
+CLIP_MARGIN = 2.0**-22
+"""Rows longer than R(1 - CLIP_MARGIN) are shrunk to that length, so that float32 cannot push them past R."""
+
+Stored = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+class Sealed:
+    """Holds private data, so it is neither copied nor pickled: either would carry the data past the door."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise DataError(
+            f"{type(self).__name__} holds private data and is never copied or pickled. "
+            "Share the object itself, or build it again with Records.from_arrays where it is needed."
+        )
+
+
+class Block(NamedTuple):
+    """Consecutive rows: features (float32 array or scipy CSR) and float64 targets."""
+
+    features: Any
+    targets: Vector
+
+
+class Rows(Sealed, ABC):
+    """All rows in blocks whose boundaries depend on the public n and dim only."""
+
+    __slots__ = ("block_length", "dim", "n", "targets")
+
+    def __init__(self, targets: Vector, dim: int, block_length: int) -> None:
+        self.targets = targets
+        self.targets.flags.writeable = False
+        self.n = targets.size
+        self.dim = dim
+        self.block_length = block_length
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.n // self.block_length)
+
+    def span(self, index: int) -> slice:
+        """The rows of one block."""
+        start = index * self.block_length
+        return slice(start, min(start + self.block_length, self.n))
+
+    @abstractmethod
+    def block(self, index: int) -> Block: ...
+
+
+@final
+class DenseRows(Rows):
+    """One float32 array; a block is a view of it."""
+
+    __slots__ = ("_features",)
+
+    def __init__(self, features: Stored, targets: Vector) -> None:
+        super().__init__(targets, features.shape[1], dense_block_length(features.shape[1]))
+        self._features = features
+        self._features.flags.writeable = False
+
+    def block(self, index: int) -> Block:
+        span = self.span(index)
+        return Block(self._features[span], self.targets[span])
+
+
+@final
+class SparseRows(Rows):
+    """CSR with float32 entries, cut into blocks once; blocks share the entries and the column indices."""
+
+    __slots__ = ("_features",)
+
+    def __init__(self, features: Any, targets: Vector) -> None:
+        super().__init__(targets, features.shape[1], SPARSE_BLOCK_LENGTH)
+        for part in (features.data, features.indices):
+            part.flags.writeable = False
+        self._features = tuple(_csr_slice(features, self.span(i)) for i in range(self.blocks))
+
+    def block(self, index: int) -> Block:
+        return Block(self._features[index], self.targets[self.span(index)])
+
+
+SPARSE_BLOCK_LENGTH = 8192
+_DENSE_BLOCK_ENTRIES = 2**19
+
+
+def dense_block_length(dim: int) -> int:
+    """Rows per dense block: the largest power of two in [256, 8192] that keeps a block within 4 MB.
+
+    Shorter blocks would sit deeper in cache, but threads then meet at the interpreter's lock too often."""
+    return max(256, min(8192, 1 << int(math.log2(max(1, _DENSE_BLOCK_ENTRIES // dim)))))
+
+
+def bound_dense(X: NDArray[Any], radius: float, intercept: bool, usable: Mask) -> Stored:
+    """Copy of X with a column of ones if wanted, each row clipped to the radius, in float32.
+
+    Rows that are not finite are cleared in `usable`; rows not usable become zero, intercept included."""
+    n, columns = X.shape
+    stored = np.empty((n, columns + intercept), dtype=np.float32)
+    length = dense_block_length(columns + intercept)
+    buffer = np.empty((min(n, length), columns + intercept))
+    with np.errstate(all="ignore"):
+        for start in range(0, n, length):
+            span = slice(start, min(n, start + length))
+            rows = buffer[: span.stop - start]
+            rows[:, :columns] = X[span]
+            rows[:, columns:] = 1.0
+            _clip_dense(rows, radius, usable[span])
+            stored[span] = rows
+            rows[:] = stored[span]
+            _insist(np.einsum("ij,ij->i", rows, rows), radius)
+    return stored
+
+
+def bound_sparse(X: Any, radius: float, intercept: bool, usable: Mask) -> Any:
+    """As `bound_dense`, for a canonical CSR (sorted columns, none twice); zero entries may stay explicit."""
+    n, columns = X.shape
+    shape = (n, columns + intercept)
+    kind = np.int32 if max(X.nnz + n, *shape) < 2**31 else np.int64
+    indptr = X.indptr.astype(kind) + np.arange(n + 1, dtype=kind) * kind(intercept)
+    data = np.empty(indptr[-1], dtype=np.float32)
+    indices = np.empty(indptr[-1], dtype=kind)
+    with np.errstate(all="ignore"):
+        for start in range(0, n, SPARSE_BLOCK_LENGTH):
+            stop = min(n, start + SPARSE_BLOCK_LENGTH)
+            source = slice(X.indptr[start], X.indptr[stop])
+            target = slice(indptr[start], indptr[stop])
+            lengths = np.diff(indptr[start : stop + 1])
+            given = np.ones(target.stop - target.start, dtype=bool)
+            if intercept:
+                given[np.cumsum(lengths) - 1] = False
+            values = np.ones(given.size)
+            values[given] = X.data[source]
+            places = np.full(given.size, columns, dtype=kind)
+            places[given] = X.indices[source]
+            _clip_sparse(values, lengths, radius, usable[start:stop])
+            data[target], indices[target] = values, places
+            kept = data[target].astype(np.float64)
+            _insist(_per_row(np.add, kept * kept, lengths), radius)
+    return sparse.csr_array((data, indices, indptr), shape=shape)
+
+
+def _clip_dense(rows: Matrix, radius: float, usable: Mask) -> None:
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    usable &= np.isfinite(largest)
+    rows[~usable] = 0.0
+    largest[~usable] = 0.0
+    unit = rows / np.where(largest > 0.0, largest, 1.0)[:, None]
+    reach, long = _reach(largest, np.einsum("ij,ij->i", unit, unit), radius)
+    rows[long] = unit[long] * reach[long, None]
+
+
+def _clip_sparse(values: Vector, lengths: NDArray[Any], radius: float, usable: Mask) -> None:
+    largest = _per_row(np.maximum, np.abs(values), lengths)
+    usable &= np.isfinite(largest)
+    values[np.repeat(~usable, lengths)] = 0.0
+    largest[~usable] = 0.0
+    unit = values / np.repeat(np.where(largest > 0.0, largest, 1.0), lengths)
+    reach, long = _reach(largest, _per_row(np.add, unit * unit, lengths), radius)
+    entries = np.repeat(long, lengths)
+    values[entries] = unit[entries] * np.repeat(reach, lengths)[entries]
+
+
+def _reach(largest: Vector, unit_square: Vector, radius: float) -> tuple[Vector, Mask]:
+    """What the largest entry may be, and which rows exceed it: ||x|| = largest * ||unit|| never overflows."""
+    reach = radius * (1.0 - CLIP_MARGIN) / np.sqrt(unit_square)
+    return reach, largest > reach
+
+
+def _per_row(reduce: np.ufunc, values: Vector, lengths: NDArray[Any]) -> Vector:
+    """Reduce consecutive runs of the given lengths; an empty run gives 0."""
+    out = np.zeros(lengths.size)
+    filled = lengths > 0
+    starts = (np.cumsum(lengths) - lengths)[filled]
+    if starts.size:
+        out[filled] = reduce.reduceat(values, starts)
+    return out
+
+
+def _insist(squares: Vector, radius: float) -> None:
+    if not np.all(squares <= radius**2 * (1.0 - CLIP_MARGIN / 2.0)):
+        raise DataError(
+            "a stored row would exceed the radius. This is a defect of sottovoce: please report it."
+        )
+
+
+def _csr_slice(features: Any, span: slice) -> Any:
+    first, last = features.indptr[span.start], features.indptr[span.stop]
+    indptr = features.indptr[span.start : span.stop + 1] - first
+    indptr.flags.writeable = False
+    parts = (features.data[first:last], features.indices[first:last], indptr)
+    return sparse.csr_array(parts, shape=(indptr.size - 1, features.shape[1]))

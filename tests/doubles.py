@@ -1,0 +1,84 @@
+"""Stand-ins that watch or replay what crosses the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sottovoce.lattice import Calibration
+from sottovoce.noise import Noise
+from sottovoce.risk import Risk
+
+
+class WatchedRisk:
+    """Passes everything on to a Risk and counts how often data was touched."""
+
+    QUERIES = ("value", "gradient", "hessian", "gram", "trials", "smallest_eigenvalue", "along")
+
+    def __init__(self, risk: Risk) -> None:
+        self._risk = risk
+        self.touched = 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._risk, name)
+        if name not in self.QUERIES:
+            return found
+
+        def counted(*arguments: Any) -> Any:
+            self.touched += 1
+            return found(*arguments)
+
+        return counted
+
+
+class Recorder:
+    """Adds the noise of another source and keeps every released answer, in order."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self.tape: list[Any] = []
+        self.exact: list[Any] = []
+
+    @property
+    def simulated(self) -> bool:
+        return self._noise.simulated
+
+    def gaussian(self, exact: np.ndarray, calibration: Calibration) -> np.ndarray:
+        released = self._noise.gaussian(exact, calibration)
+        self.tape.append(released.copy())
+        self.exact.append(exact.copy())
+        return released
+
+    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+        released = self._noise.first_above(queries, sensitivity, epsilon)
+        self.tape.append(released)
+        return released
+
+    def laplace(self, moves: int, epsilon: float) -> int:
+        return self._noise.laplace(moves, epsilon)
+
+
+class Replay:
+    """Answers from a tape, whatever the data: a run over other data must then be byte for byte the same."""
+
+    def __init__(self, tape: list[Any], *, simulated: bool) -> None:
+        self._tape = list(tape)
+        self.simulated = simulated
+
+    def gaussian(self, exact: np.ndarray, calibration: Calibration) -> np.ndarray:
+        released = self._tape.pop(0)
+        assert released.shape == exact.shape
+        return released.copy()
+
+    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+        list(queries)
+        return self._tape.pop(0)
+
+    def laplace(self, moves: int, epsilon: float) -> int:
+        raise AssertionError("a replay never draws noise")
+
+    @property
+    def spent(self) -> bool:
+        return not self._tape

@@ -1,0 +1,100 @@
+"""What a stranger meets first: imports, names, the command line, the import contracts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import sottovoce as sv
+from sottovoce.data import covertype
+
+HEAVY = (
+    "sklearn",
+    "pyarrow",
+    "dp_accounting",
+    "opendp",
+    "torch",
+    "dask",
+    "numba",
+    "pandas",
+    "narwhals",
+    "typer",
+)
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = f"import sottovoce, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert run_python(code).strip() == "[]"
+
+
+def test_importing_takes_under_half_a_second() -> None:
+    """The least of five fresh interpreters, so that a busy machine does not decide."""
+    code = "import time; t = time.perf_counter(); import sottovoce; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(5)) < 0.5
+
+
+def test_every_public_name_exists_and_no_other_is_listed() -> None:
+    assert sv.__all__ == sorted(sv.__all__)
+    for name in sv.__all__:
+        assert getattr(sv, name) is not None
+    assert set(dir(sv)) == set(sv.__all__)
+
+
+def test_public_names_do_not_depend_on_the_order_of_imports() -> None:
+    code = "import sottovoce.training, sottovoce.cli, sottovoce as sv; print(callable(sv.minimize))"
+    assert run_python(code).strip() == "True"
+
+
+def test_the_embedded_table_is_covertype() -> None:
+    table = covertype.load()
+    assert np.bincount(table.cover)[1:].tolist() == [211840, 283301, 35754, 2747, 9493, 17367, 20510]
+    two = table.two_classes()
+    assert two.cover.size == 495_141
+    assert 0.19 < two.held_out().mean() < 0.21
+
+
+def test_no_demo_row_is_clipped() -> None:
+    rows = covertype.load().rows(np.arange(581_012) % 7 == 0).bounded().astype(np.float64)
+    assert rows.shape[1] == 55
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0 + 1e-6
+    assert np.abs(rows).max() <= 1.0 / np.sqrt(13.0) + 1e-6
+
+
+def test_the_constants_are_those_of_the_shared_file() -> None:
+    constants = Path(__file__).parents[2] / "shared" / "data" / "constants.json"
+    if not constants.exists():
+        return
+    import json
+
+    given = json.loads(constants.read_text())["covtype"]
+    assert tuple(given["minimum"]) == covertype.MINIMUM
+    assert tuple(given["maximum"]) == covertype.MAXIMUM
+    assert tuple(given["mean"]) == covertype.MEAN
+    assert tuple(given["std"]) == covertype.DEVIATION
+    assert tuple(given["columns"]) == covertype.NUMERIC
+
+
+def test_the_demo_trains_privately_and_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sottovoce", "demo"], check=True, capture_output=True, text=True, timeout=300
+    )
+    for words in ("Guarantee", "(1, 1e-06)-differential privacy", "Certificate", "99 % confidence", "public"):
+        assert words in done.stdout
+    accuracy = float(done.stdout.split("Accuracy")[1].split()[0])
+    assert accuracy > 0.74
+
+
+def test_a_bad_budget_on_the_command_line_is_one_line_and_exit_code_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sottovoce", "demo", "--epsilon", "-1"], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "epsilon" in done.stderr
