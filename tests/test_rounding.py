@@ -382,6 +382,35 @@ def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block
     assert arithmetic.difference(**step) < 1e-6 * difference
 
 
+def test_every_source_of_error_is_counted_in_full():
+    """Rows, functions, solver and public parts: each alone can reach its share, so none may be left out."""
+    norm, step, highest, public = 1e5, 1e-3, 1e5, 1e4
+    one = Arithmetic(n=10, dim=30, block_length=4, radius=2.0, target_reach=3.0)
+    margin = one.margin(norm)
+    assert margin >= gamma(30 + 1) * (2.0 * norm + 3.0)
+    ulps, sums = one.function_ulps * UNIT_ROUNDOFF, gamma(4 + 3)
+    tangent = {"weight_norm": norm, "added": public}
+
+    gradient = one.gradient(slope=0.7, curvature=0.3, **tangent)
+    assert gradient >= 2.0 * (0.3 * margin + 0.7 * ulps) + 1.4 * sums + UNIT_ROUNDOFF * public
+    assert one.gradient_norm(slope=0.7, curvature=0.3, **tangent) >= gradient + gamma(30) * (1.4 + public)
+
+    hessian = one.hessian(curvature=0.3, third=0.2, **tangent)
+    assert hessian >= 4.0 * (0.2 * margin + 0.3 * ulps) + 1.2 * sums + UNIT_ROUNDOFF * public
+    smallest = one.smallest_eigenvalue(curvature=0.3, third=0.2, **tangent)
+    assert smallest >= hessian + gamma(16 * 30**2) * (1.2 + public)
+
+    value = one.value(highest=highest, slope=0.7, **tangent)
+    assert value >= 0.7 * margin + highest * (ulps + sums) + UNIT_ROUNDOFF * public
+
+    moves = {"slope": 0.7, "highest": highest, "weight_norm": norm}
+    difference = one.difference(**moves, step_norm=step, added=public)
+    margins = margin + one.margin(norm + step)
+    assert difference >= 0.7 * margins + 2 * ulps * highest + 1.4 * step * sums + 2 * UNIT_ROUNDOFF * public
+    trials = one.normalized_trials(**moves, step_norms=[step], added=[public])
+    assert trials >= difference / step + gamma(30) * 1.4
+
+
 def test_normalized_trials_add_up_in_l2():
     arithmetic = Arithmetic(n=100, dim=3, block_length=64, radius=1.0)
     public = {"slope": 1.0, "highest": 5.0, "weight_norm": 2.0}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from sottovoce import sensitivity
+from sottovoce import diameter, sensitivity
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.diameter import contribution_diameter
 from sottovoce.errors import ParameterError
@@ -488,6 +488,17 @@ def test_the_curve_bends_no_more_than_the_diameter_assumes(margin_loss, reach):
     bend = np.linalg.norm(curve[:, 2:] - 2 * curve[:, 1:-1] + curve[:, :-2], axis=0).max() / h**2
     curvature = max(margin_loss.curvature_low, margin_loss.curvature_high)
     assert bend <= reach**2 * margin_loss.third + 3 * reach * curvature + margin_loss.slope + 1e-6
+
+
+@pytest.mark.parametrize("reach", [0.3, 1.0, 3.0, 8.0])
+def test_even_a_search_cut_short_covers_every_pair(margin_loss, reach, monkeypatch):
+    """With a few wide arcs and no refinement, only the sag of the arcs keeps the bound above the truth."""
+    monkeypatch.setattr(diameter, "_MOST_PAIRS", 0)
+    curvature = max(margin_loss.curvature_low, margin_loss.curvature_high)
+    bend = reach**2 * margin_loss.third + 3 * reach * curvature + margin_loss.slope
+    found = best_pair(margin_loss, reach)
+    for arcs in range(1, 20):
+        assert found <= diameter._search(margin_loss, reach, bend, arcs, math.inf)
 
 
 def test_nearby_reaches_have_nearby_diameters(margin_loss):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce import sensitivity
+from sottovoce.errors import ParameterError
+from sottovoce.queries import Calibration
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
 class Bounds:
     """How far each computed answer can move when one record is replaced: Delta + 2E, from public numbers only.
 
-    Every method takes the weights at which the query is asked, because they are public when it is asked."""
+    Every method takes the weights at which the query is asked, because they are public when it is asked.
+    Under published calibration gradient, Hessian and line search take the paper's larger figures, with
+    B_g = B_H = 1, and are refused where those are too small; the other queries are not the paper's."""
 
     problem: Problem
     loss: Loss
     arithmetic: Arithmetic
+    calibration: Calibration = Calibration.TIGHT
 
     def gradient(self, w: Vector) -> float:
         """l2 movement of the gradient."""
         norm = _norm(w)
-        return self._gradient_moves(norm) + 2.0 * self.arithmetic.gradient(
+        moves = self._stated(self._gradient_moves(norm), 2.0 / self.problem.n)
+        return moves + 2.0 * self.arithmetic.gradient(
             slope=self.problem.slope,
             curvature=self._curvature,
             weight_norm=norm,
@@ -55,6 +61,7 @@ class Bounds:
             radius=self.problem.radius,
             n=self.problem.n,
         )
+        moves = self._stated(moves, 2.0 * self.problem.dim**0.5 / self.problem.n)
         return moves + 2.0 * self.arithmetic.hessian(
             curvature=self._curvature,
             third=self.problem.third,
@@ -100,13 +107,58 @@ class Bounds:
         moves = sensitivity.value_difference(
             slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, step_norm=_norm(step)
         )
-        return moves + 2.0 * self.arithmetic.difference(
+        moves = self._stated(moves, 2.0 * _norm(step) / self.problem.n)
+        return moves + 2.0 * self._difference_error(w, step)
+
+    def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
+        """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
+        moves = sensitivity.trial_grid(
+            slope=self.problem.slope,
+            radius=self.problem.radius,
+            n=self.problem.n,
+            direction_norm=_norm(direction),
+            longest=longest,
+            shrink=shrink,
+            count=count,
+        )
+        return moves + 2.0 * count**0.5 * self._difference_error(w, longest * direction)
+
+    def value(self, w: Vector) -> float:
+        """Movement of f(w)."""
+        norm = _norm(w)
+        moves = sensitivity.value_at(
+            self.loss,
+            weight_norm=norm,
+            radius=self.problem.radius,
+            n=self.problem.n,
+            target_reach=self.problem.label_reach,
+        )
+        return moves + 2.0 * self.arithmetic.value(
+            highest=self._highest(norm),
+            slope=self.problem.slope,
+            weight_norm=norm,
+            added=self.problem.regularizer.value(w),
+        )
+
+    def _difference_error(self, w: Vector, step: Vector) -> float:
+        return self.arithmetic.difference(
             slope=self.problem.slope,
             highest=self._highest(_norm(w) + _norm(step)),
             weight_norm=_norm(w),
             step_norm=_norm(step),
             added=self._public_change(w, step),
         )
+
+    def _stated(self, tight: float, paper: float) -> float:
+        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
+        if self.calibration is Calibration.TIGHT:
+            return tight
+        if paper < tight * (1.0 - 1e-12):
+            raise ParameterError(
+                f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and radius, "
+                'so its noise would not be private. Use calibration="tight".'
+            )
+        return max(paper, tight)
 
     @property
     def _curvature(self) -> float:

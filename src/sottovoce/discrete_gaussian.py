@@ -124,8 +124,8 @@ def _settle(staircase: Staircase, magnitude: int, steps: int, word: int, entropy
             return True
         if unit * Fraction(word, 2**known) >= above:
             return False
-        word = (word << 64) | int.from_bytes(entropy(8), "little")
-        known, digits = known + 64, digits + 20
+        word = (word << known) | int.from_bytes(entropy(known // 8), "little")
+        known, digits = 2 * known, 2 * digits
 
 
 def _exp_bounds(power: Fraction, digits: int) -> tuple[Fraction, Fraction]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NoReturn, Protocol, final
 
 import numpy as np
@@ -138,6 +139,12 @@ def _gaussian_measurement(calibration: Calibration) -> Any:
 
 def _laplace_draws(moves: int, epsilon: float, count: int) -> list[int]:
     """Independent integers with P(x) proportional to exp(-|x| epsilon / moves), by OpenDP."""
+    return [int(draw) for draw in _laplace_measurement(moves, epsilon)([0] * count)]
+
+
+@lru_cache(maxsize=16)
+def _laplace_measurement(moves: int, epsilon: float) -> Any:
+    """OpenDP's integer Laplace, once its own map is within epsilon. Kept: a line search asks for it often."""
     import opendp.mod
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
@@ -147,7 +154,7 @@ def _laplace_draws(moves: int, epsilon: float, count: int) -> list[int]:
     scale = moves / epsilon * (1.0 + SLACK)
     measurement = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale)
     _assert_within(measurement.map(moves), epsilon)
-    return [int(draw) for draw in measurement([0] * count)]
+    return measurement
 
 
 def _assert_within(loss: float, charged: float) -> None:

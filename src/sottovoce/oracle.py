@@ -15,7 +15,7 @@ from sottovoce.symmetric import smat, svec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sottovoce.accounting.ledger import Run
+    from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.noise import Noise
     from sottovoce.queries import Problem

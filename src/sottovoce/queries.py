@@ -5,6 +5,7 @@ Methods import this room and never the ones that hold data. The Oracle implement
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -22,6 +23,13 @@ T = TypeVar("T")
 
 WEIGHT_REACH = 2.0**20
 """Largest |<x, w>| a query may meet, in units of the label scale: keeps every exact answer finite."""
+
+
+class Calibration(enum.StrEnum):
+    """Whose sensitivities and constants a run uses."""
+
+    TIGHT = "tight"
+    PUBLISHED = "published"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +131,14 @@ class Problem:
 class Answer(Generic[T]):
     """A released value, the standard deviation of its noise, and what it cost.
 
-    For a vector the noise is independent in each entry; for a symmetric matrix `scale` is the diagonal's
-    and off-diagonal entries have scale/sqrt2."""
+    For a vector the noise is independent in each entry; for a symmetric matrix `scale` is at least the
+    diagonal's and off-diagonal entries have scale/sqrt2. `sampling` bounds the root mean square distance of a
+    batch's answer from that of all records; it is 0 when all were read."""
 
     value: T
     scale: float
     units: int
+    sampling: float = 0.0
 
 
 class Questions(Protocol):
@@ -143,9 +153,6 @@ class Questions(Protocol):
 
     def mu_squared(self, units: int) -> float:
         """The Gaussian-privacy cost (Delta/scale)^2 that `units` buy in a plain Gaussian query."""
-
-    def noise_scale(self, query: Query, units: int, w: Vector | None = None) -> float:
-        """Noise a question would get for `units`, from public numbers alone: reads no data, costs nothing."""
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]: ...
 
@@ -164,3 +171,19 @@ class Questions(Protocol):
         self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
     ) -> int | None:
         """First i with f(w) - f(w + lengths[i] direction) - required[i] above a noisy zero, by AboveThreshold."""
+
+    def grid(
+        self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
+    ) -> Answer[Vector]:
+        """Decreases f(w) - f(w + gamma_i direction) for gamma_i = longest shrink^i, i < count, in one release."""
+
+    def value(self, w: Vector, units: int) -> Answer[float]: ...
+
+    def price(self, query: Query, w: Vector, scale: float) -> int:
+        """Units at which a gradient or Hessian at w gets noise of sd `scale` at most. Reads no data."""
+
+    def batched(self, size: int, *, shared: bool = False) -> Questions:
+        """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
+
+        Fresh for every question; with `shared`, a gradient and the Hessian after it come from one batch and
+        are charged together, whether or not the Hessian is asked for."""

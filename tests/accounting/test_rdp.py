@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import dp_accounting
 import pytest
+from dp_accounting.rdp import RdpAccountant
 from mpmath import mp, mpf
 
 from sottovoce.accounting import rdp
+from sottovoce.accounting.subsampling import subsampled_gaussian
 
 
 def theorem(order: int, sigma: float, batch: int, population: int) -> mpf:
@@ -31,6 +34,10 @@ def theorem(order: int, sigma: float, batch: int, population: int) -> mpf:
         return +(mp.log1p(total) / (order - 1))
 
 
+def subsampled(order: float, sigma: float, batch: int, population: int) -> float:
+    return subsampled_gaussian(float(order), 1.0 / sigma**2, batch, population)
+
+
 def papers_formula(order: int, sigma: float, batch: int, population: int) -> float:
     """The paper's theorem 'subsampled-rdp' for the Gaussian, which leaves out the alternating sums."""
     rate = mpf(batch) / population
@@ -45,19 +52,38 @@ def papers_formula(order: int, sigma: float, batch: int, population: int) -> flo
 
 
 @pytest.mark.parametrize("order", [2, 3, 8, 33, 64])
-@pytest.mark.parametrize("sigma", [0.3, 1.0, 2.5, 20.0, 300.0, 1000.0])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 2.5, 20.0, 300.0, 1e5])
 def test_subsampled_price_covers_the_theorem(order: int, sigma: float) -> None:
     for batch in (1, 10, 100, 500, 900):
-        price, exact = rdp.subsampled(float(order), sigma, batch, 1000), theorem(order, sigma, batch, 1000)
-        assert price >= exact
-        if batch <= 10:
-            assert price == pytest.approx(float(exact), rel=1e-7)
+        price, exact = subsampled(float(order), sigma, batch, 1000), theorem(order, sigma, batch, 1000)
+        assert exact <= price <= exact * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("order", [2, 5, 8.5, 32, 64])
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0, 15.0])
+def test_subsampled_price_is_dp_accountings_where_that_does_not_cancel(order: float, sigma: float) -> None:
+    for batch in (1, 10, 50):
+        accountant = RdpAccountant([order], dp_accounting.NeighboringRelation.REPLACE_ONE)
+        event = dp_accounting.GaussianDpEvent(sigma)
+        accountant.compose(dp_accounting.SampledWithoutReplacementDpEvent(1000, batch, event))
+        assert subsampled(order, sigma, batch, 1000) == pytest.approx(accountant.rdp[0], rel=1e-8)
+
+
+def test_dp_accounting_falls_short_of_the_theorem_where_we_do_not() -> None:
+    """Why the price is not taken from there; if this fails dp-accounting was repaired."""
+    sigma = 627.3379689707049
+    accountant = RdpAccountant([40], dp_accounting.NeighboringRelation.REPLACE_ONE)
+    event = dp_accounting.GaussianDpEvent(sigma)
+    accountant.compose(dp_accounting.SampledWithoutReplacementDpEvent(1000, 200, event))
+    exact = theorem(40, sigma, 200, 1000)
+    assert accountant.rdp[0] < exact * (1 - 5e-8)
+    assert subsampled(40, sigma, 200, 1000) >= exact
 
 
 @pytest.mark.parametrize("order", [2, 8, 32])
 def test_subsampled_price_is_at_most_the_papers(order: int) -> None:
     for sigma in (0.5, 1.0, 4.0, 30.0):
-        assert rdp.subsampled(order, sigma, 10, 1000) <= papers_formula(order, sigma, 10, 1000) * (1 + 2e-8)
+        assert subsampled(order, sigma, 10, 1000) <= papers_formula(order, sigma, 10, 1000) * (1 + 2e-8)
 
 
 def test_the_theorem_covers_a_subsampled_sum_of_worst_records() -> None:
@@ -75,11 +101,24 @@ def test_the_theorem_covers_a_subsampled_sum_of_worst_records() -> None:
             ),
             [-30, -10, -3, 0, 3, 10, 30],
         )
-        assert mp.log(moment) / (order - 1) <= rdp.subsampled(order, sigma, round(rate * 1000), 1000)
+        assert mp.log(moment) / (order - 1) <= subsampled(order, sigma, round(rate * 1000), 1000)
+
+
+@pytest.mark.parametrize("order", [128, 256])
+def test_high_orders_cover_the_theorem(order: int) -> None:
+    for sigma, batch in ((1.5, 10), (100.0, 300)):
+        exact = theorem(order, sigma, batch, 1000)
+        assert exact <= subsampled(order, sigma, batch, 1000) <= exact * (1 + 2e-9)
+
+
+def test_orders_past_the_last_moment_cost_no_less() -> None:
+    for sigma, batch in ((1.5, 10), (20.0, 100)):
+        prices = [subsampled(order, sigma, batch, 1000) for order in (200, 256, 257, 300, 1024)]
+        assert prices == sorted(prices)
 
 
 def test_between_whole_orders_the_price_stays_between() -> None:
-    below, between, above = (rdp.subsampled(order, 2.0, 10, 1000) for order in (8.0, 8.5, 9.0))
+    below, between, above = (subsampled(order, 2.0, 10, 1000) for order in (8.0, 8.5, 9.0))
     assert below <= between <= above
 
 
@@ -95,11 +134,6 @@ def test_a_batch_of_everyone_is_not_amplified() -> None:
 def test_a_batch_never_costs_more_than_all_records_nor_nothing(mu_squared: Fraction, batch: int) -> None:
     for order in (Fraction(2), Fraction(64), Fraction(300)):
         assert 0 < rdp.batched(order, mu_squared, batch, 1000) <= rdp.gaussian(order, mu_squared)
-
-
-def test_noise_beyond_what_dp_accounting_resolves_is_priced_at_the_last_reliable_value() -> None:
-    far, edge = (rdp.batched(Fraction(8), Fraction(1) / m**2, 1, 10**6) for m in (1500, 1000))
-    assert far == edge
 
 
 def test_pure_price_covers_randomized_response() -> None:
@@ -124,7 +158,15 @@ def test_gaussian_price_is_the_divergence_of_shifted_normals() -> None:
             assert float(mp.log(moment) / (order - 1)) == pytest.approx(float(price), rel=1e-9)
 
 
-def test_the_grid_is_below_and_close() -> None:
-    for value in (1e-3, 0.7, 1.0, 3.3333333, 999.999):
-        assert value * (1 - 2.0**-23) <= rdp.grid_below(value) <= value
-        assert rdp.grid_below(rdp.grid_below(value)) == rdp.grid_below(value)
+@pytest.mark.parametrize("value", [1e-40, 1e-9, 0.7, 1.0, 3.3333333, 99.9])
+def test_the_grid_is_above_and_close(value: float) -> None:
+    point = rdp.grid_above(Fraction(value))
+    assert value <= point
+    assert point <= max(value, 2.0**-100) * (1 + 2.0**-22)
+    assert rdp.grid_above(Fraction(point)) == point
+    assert rdp.grid_above(Fraction(point) * (1 - Fraction(1, 2**40))) == point
+
+
+def test_the_grid_is_above_a_fraction_that_a_float_rounds_down() -> None:
+    value = 1 + Fraction(1, 10**30)
+    assert rdp.grid_above(value) >= value

@@ -194,29 +194,26 @@ class Renyi(Currency):
 
 @lru_cache(maxsize=1024)
 def _multiplier(currency: Renyi, units: Units, batch: int, population: int) -> float:
+    """Bisection on mu^2, of which the price is an increasing function."""
     if batch > population:
         raise ParameterError(f"batch={batch} exceeds population={population}.")
     order, allowed = Fraction(currency.order), Fraction(units, UNITS_PER_ONE)
 
-    def fits(multiplier: float) -> bool:
-        return rdp.batched(order, 1 / Fraction(multiplier) ** 2, batch, population) <= allowed
+    def fits(mu_squared: float) -> bool:
+        return rdp.batched(order, Fraction(mu_squared), batch, population) <= allowed
 
-    high = 1.0 / math.sqrt(currency.mu_squared(units))
-    low = high / 2.0
-    while fits(_above_grid(low)):
-        high, low = low, low / 2.0
-    while high > low * (1.0 + 2.0**-21):
+    low = currency.mu_squared(units)
+    high = 2.0 * low
+    while fits(high):
+        low, high = high, 2.0 * high
+    while high > low * (1.0 + 2.0**-22):
         middle = math.sqrt(low * high)
-        if fits(_above_grid(middle)):
-            high = middle
-        else:
+        if fits(middle):
             low = middle
-    return _above_grid(high)
-
-
-def _above_grid(multiplier: float) -> float:
-    """Just above a point of the grid on which prices are constant, so that later rounding changes none."""
-    return rdp.grid_below(multiplier) * (1.0 + 2.0**-40)
+        else:
+            high = middle
+    # A little more noise than needed, so that rounding of sensitivity * multiplier cannot raise the price.
+    return (1.0 + 2.0**-40) / math.sqrt(low)
 
 
 def _mu_squared(event: GaussianEvent | SubsampledGaussianEvent) -> Fraction:

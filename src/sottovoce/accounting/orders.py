@@ -11,7 +11,7 @@ from sottovoce.accounting.currency import Renyi
 from sottovoce.accounting.events import Event
 from sottovoce.errors import ParameterError
 
-# Small orders suit large epsilon, large ones small epsilon; past 256 dp-accounting's bound is looser.
+# Small orders suit large epsilon, large ones small epsilon.
 ORDERS: tuple[int, ...] = (*range(2, 65), 80, 96, 128, 160, 192, 256, 512, 1024, 2048, 4096)
 
 

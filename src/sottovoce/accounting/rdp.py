@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
-# dp-accounting takes differences of exp(1/multiplier^2) that lose all digits for larger multipliers.
-RELIABLE_MULTIPLIER = 1000.0
-# Covers dp-accounting's rounding up to there: tests see at most 1e-10.
-SUBSAMPLED_SLACK = 1e-8
+from sottovoce.accounting.subsampling import subsampled_gaussian
+
 _BITS = 24
+# Beyond, with noise below a tenth of the sensitivity, amplification is not worth computing.
+_LARGEST_MU_SQUARED = 100
+_SMALLEST_MU_SQUARED = 2.0**-100
 
 
 def gaussian(order: Fraction, mu_squared: Fraction) -> Fraction:
@@ -32,30 +32,13 @@ def batched(order: Fraction, mu_squared: Fraction, batch: int, population: int) 
     of batches is a pair of neighbours. Several Gaussian answers from one batch are one with the sum of
     their mu^2 (paper: 1/sigma^2 = 1/sigma_g^2 + 1/sigma_H^2)."""
     plain = gaussian(order, mu_squared)
-    if batch == population or mu_squared > 10_000:
+    if batch == population or mu_squared > _LARGEST_MU_SQUARED:
         return plain
-    if mu_squared * Fraction(RELIABLE_MULTIPLIER) ** 2 <= 1:
-        multiplier = RELIABLE_MULTIPLIER
-    else:
-        multiplier = grid_below(1.0 / math.sqrt(float(mu_squared)) * (1.0 - 2.0**-50))
-    return min(plain, Fraction(subsampled(float(order), multiplier, batch, population)))
+    return min(plain, Fraction(subsampled_gaussian(float(order), grid_above(mu_squared), batch, population)))
 
 
-def grid_below(multiplier: float) -> float:
-    """The multiplier rounded down to 24 bits: rounding in scale/sensitivity then cannot change a price."""
-    mantissa, exponent = math.frexp(multiplier)
-    return math.ldexp(math.floor(math.ldexp(mantissa, _BITS)), exponent - _BITS)
-
-
-@lru_cache(maxsize=4096)
-def subsampled(order: float, multiplier: float, batch: int, population: int) -> float:
-    """Upper bound for noise of sd `multiplier` times the sensitivity on a batch without replacement.
-
-    Wang, Balle & Kasiviswanathan 2019, theorem 27, for replaced records, by dp-accounting, whose
-    GaussianDpEvent has sensitivity 1 in its Renyi accountant (and 2 in its PLD accountant)."""
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = RdpAccountant([order], NeighboringRelation.REPLACE_ONE)
-    accountant.compose(SampledWithoutReplacementDpEvent(population, batch, GaussianDpEvent(multiplier)))
-    return float(accountant.rdp[0]) * (1.0 + SUBSAMPLED_SLACK)
+def grid_above(mu_squared: Fraction) -> float:
+    """mu^2 rounded up to 24 bits: rounding in sensitivity/scale then cannot change an amplified price."""
+    mantissa, exponent = math.frexp(max(float(mu_squared), _SMALLEST_MU_SQUARED))
+    rounded = math.ldexp(math.ceil(math.ldexp(mantissa, _BITS)), exponent - _BITS)
+    return rounded if rounded >= mu_squared else rounded * (1.0 + 2.0 ** (1 - _BITS))

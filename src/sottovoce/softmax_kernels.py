@@ -1,0 +1,161 @@
+"""Blocked passes over the rows for K linear scores at once: exact sums, accumulated in float64.
+
+Scores are kept class by class, shape (K, rows of the block), so that maxima, exponentials and sums run along
+contiguous memory. Blocks are read and added as in `kernels`: the numbers do not depend on the thread count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.kernels import _add_sparse, _double, _scale_sparse, _sum, _symmetric
+from sottovoce.rows import Rows
+
+Codes = NDArray[np.intp]
+
+
+def value(rows: Rows, weights: Matrix) -> float:
+    """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
+
+    def add(index: int, total: Vector) -> None:
+        features, targets = rows.block(index)
+        total += losses(_scores(_double(features), weights), _codes(targets)).sum()
+
+    return float(_sum(rows.blocks, (), add))
+
+
+def gradient(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of (p_i - e_y) x_i', shape (K, dim)."""
+
+    def add(index: int, total: Matrix) -> None:
+        features, targets = rows.block(index)
+        wide = _double(features)
+        scores = _scores(wide, weights)
+        probabilities(scores)
+        scores[_codes(targets), np.arange(targets.size)] -= 1.0
+        total += _gather(scores, wide)
+
+    return _sum(rows.blocks, weights.shape, add)
+
+
+def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
+    """Both sums in one pass: the same numbers as `value` and `gradient`."""
+    classes = len(weights)
+
+    def add(index: int, total: Matrix) -> None:
+        features, targets = rows.block(index)
+        wide, codes = _double(features), _codes(targets)
+        scores, places = _scores(wide, weights), np.arange(targets.size)
+        own = scores[codes, places]
+        own -= scores.max(axis=0)
+        total[classes, 0] += _losses(probabilities(scores), own).sum()
+        scores[codes, places] -= 1.0
+        total[:classes] += _gather(scores, wide)
+
+    total = _sum(rows.blocks, (classes + 1, rows.dim), add)
+    return float(total[classes, 0]), total[:classes].copy()
+
+
+def hessian(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of (diag(p_i) - p_i p_i') (x) x_i x_i', exactly symmetric; class by class, shape (K dim, K dim)."""
+    classes, dim = weights.shape
+
+    def add(index: int, total: Matrix) -> None:
+        wide = _double(rows.block(index).features)
+        chances = _scores(wide, weights)
+        probabilities(chances)
+        for j in range(classes):
+            for k in range(j, classes):
+                factor = chances[j] * ((j == k) - chances[k])
+                place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
+                if sparse.issparse(wide):
+                    _add_sparse(place, wide.T @ _scale_sparse(wide, factor))
+                else:
+                    place += wide.T @ (wide * factor[:, None])
+
+    upper = _sum(rows.blocks, (classes * dim, classes * dim), add)
+    for j in range(classes):
+        for k in range(j + 1, classes):
+            upper[k * dim : (k + 1) * dim, j * dim : (j + 1) * dim] = upper[
+                j * dim : (j + 1) * dim, k * dim : (k + 1) * dim
+            ].T
+    return _symmetric(upper)
+
+
+def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vector:
+    """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row."""
+    ends = directions + weights
+
+    def add(index: int, total: Vector) -> None:
+        features, targets = rows.block(index)
+        wide, codes = _double(features), _codes(targets)
+        here = losses(_scores(wide, weights), codes)
+        for j, end in enumerate(ends):
+            total[j] += (here - losses(_scores(wide, end), codes)).sum()
+
+    return _sum(rows.blocks, (len(directions),), add)
+
+
+def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix, Matrix]:
+    """Scores at W, and how fast they move along the direction, each of shape (K, n)."""
+    here, moves = np.empty((len(weights), rows.n)), np.empty((len(weights), rows.n))
+
+    def fill(index: int, _: Vector) -> None:
+        wide = _double(rows.block(index).features)
+        here[:, rows.span(index)] = _scores(wide, weights)
+        moves[:, rows.span(index)] = _scores(wide, direction)
+
+    _sum(rows.blocks, (), fill)
+    return here, moves
+
+
+def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
+    """sum of the losses at scores `here` minus those at here + length moves: differences row by row."""
+
+    def add(index: int, total: Vector) -> None:
+        span = rows.span(index)
+        codes = _codes(rows.targets[span])
+        there = here[:, span] + length * moves[:, span]
+        total += (losses(here[:, span].copy(), codes) - losses(there, codes)).sum()
+
+    return float(_sum(rows.blocks, (), add))
+
+
+def losses(scores: Matrix, codes: Codes) -> Vector:
+    """log(sum_k exp(z_k)) - z_y for each column of scores, never negative; the scores are overwritten."""
+    own = scores[codes, np.arange(codes.size)]
+    own -= scores.max(axis=0)
+    return _losses(probabilities(scores), own)
+
+
+def probabilities(scores: Matrix) -> Vector:
+    """Turn scores into probabilities, in place; returns sum_k exp(z_k - max z), at least 1."""
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    total: Vector = scores.sum(axis=0)
+    scores /= total
+    return total
+
+
+def _losses(total: Vector, own: Vector) -> Vector:
+    return np.maximum(np.log(total) - own, 0.0)
+
+
+def _scores(wide: Any, weights: Matrix) -> Matrix:
+    if sparse.issparse(wide):
+        return np.ascontiguousarray((wide @ weights.T).T)
+    return np.asarray(weights @ wide.T)
+
+
+def _gather(factors: Matrix, wide: Any) -> Matrix:
+    """sum of factor_i x_i' over the block, shape (K, dim)."""
+    return np.asarray((wide.T @ factors.T).T if sparse.issparse(wide) else factors @ wide)
+
+
+def _codes(targets: Vector) -> Codes:
+    return targets.astype(np.intp)

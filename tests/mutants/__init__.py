@@ -1,0 +1,1 @@
+"""Seeded privacy defects: each is written into a copy of the source and must make a fast test fail."""
