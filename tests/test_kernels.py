@@ -15,7 +15,7 @@ from sottovoce import kernels, rows, threads
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Cauchy, Logistic, Sigmoid
 from sottovoce.records import Records
-from sottovoce.rows import SPARSE_BLOCK_LENGTH, dense_block_length
+from sottovoce.rows import dense_block_length
 
 DIM = 5
 
@@ -146,11 +146,14 @@ def test_a_pass_allocates_nothing_that_grows_with_the_rows():
     assert peaks[1] <= 1.5 * peaks[0] + 2**18
 
 
-def test_block_lengths_follow_the_number_of_columns():
-    lengths = [dense_block_length(dim) for dim in (1, 54, 500, 5000, 10**6)]
-    assert lengths == sorted(lengths, reverse=True)
-    assert lengths[0] <= SPARSE_BLOCK_LENGTH
-    assert all(length >= 256 and length & (length - 1) == 0 for length in lengths)
+def test_a_block_fits_the_cache_or_at_least_the_memory():
+    for dim in (1, 32, 54, 500, 1000, 5000, 20_000, 10**6, 10**9):
+        length = dense_block_length(dim)
+        assert 1 <= length <= 8192
+        assert length & (length - 1) == 0
+        assert length * dim <= 2**22 or length == 1
+        assert length >= 256 or dim > 5000
+        assert length * dim <= 2**18 or length <= 256
 
 
 @pytest.mark.parametrize("count", ["1", "3"])

@@ -180,3 +180,10 @@ def test_an_oracle_is_neither_pickled_nor_copied_and_shows_no_data() -> None:
         with pytest.raises(sv.errors.SottovoceError):
             attempt(ask)
     assert "400 records" in repr(ask)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0, 25.0])
+def test_the_lattice_is_fine_enough_for_every_usual_epsilon(epsilon: float) -> None:
+    budget = sv.Budget(epsilon=epsilon, delta=1e-6)
+    result = sv.minimize(problems.logistic(dim=20), budget=budget, simulate=0)
+    assert result.stop is sv.Stop.FINISHED

@@ -280,6 +280,7 @@ def test_an_undeclared_label_blanks_its_row_or_is_refused():
         (np.array([0.0, 1.0, np.nan]), (0, 1)),
         (np.array(["a", "b", "c271828"]), ("a", "b")),
         (np.array(["a", "b", None], dtype=object), ("a", "b")),
+        (np.array(["a", "b", None], dtype=np.dtypes.StringDType(na_object=None)), ("a", "b")),
         (np.array(["a", "b", ["unhashable"]], dtype=object), ("a", "b")),
     ):
         with pytest.raises(DataError) as caught:
@@ -459,7 +460,7 @@ def test_the_repr_shows_declared_facts_only():
     records = classified(np.full((3, 2), 0.123456), intercept=True)
     expected = "Records(n=3, dim=3, radius=1.0, labels=(-1, 1), target=None, intercept=True, sparse=False)"
     assert repr(records) == str(records) == expected
-    assert "0.12" not in repr(records._rows)
+    assert "0.12" not in repr(records._rows) + repr(records._rows.block(0))
 
 
 def test_public_facts_are_read_only():
@@ -473,9 +474,7 @@ def test_public_facts_are_read_only():
 @pytest.mark.parametrize("make", [np.array, sparse.csr_array])
 def test_records_refuse_to_be_copied_or_pickled(escape, make):
     records = classified(make(np.eye(2)))
-    for held in (records, records._rows, [records]):
-        if held is not records._rows and escape is copy.copy and isinstance(held, list):
-            continue
+    for held in (records, records._rows, records._rows.block(0)):
         with pytest.raises(DataError, match="from_arrays"):
             escape(held)
 
@@ -483,7 +482,6 @@ def test_records_refuse_to_be_copied_or_pickled(escape, make):
 def test_blocks_cover_every_row_once_and_depend_on_public_sizes_only():
     for dim in (1, 7, 3000):
         length = rows_module.dense_block_length(dim)
-        assert 256 <= length <= 8192
         n = 2 * length + 1 if dim < 100 else length + 1
         X = np.arange(n, dtype=float)[:, None] * np.eye(1, dim) / n
         records = classified(X)

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from sottovoce import losses, sensitivity
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.losses import Kind, Loss
+from sottovoce.losses import Kind
 from sottovoce.records import Records
 from sottovoce.regularizers import Tukey
 from sottovoce.risk import Risk
 from sottovoce.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, Arithmetic, gamma
+from tests.exact import Exact, derivatives
 from tests.strategies import ALL_LOSSES, LABELS, TARGET, attack
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -129,41 +130,6 @@ def test_no_margin_is_off_by_more_than_its_bound(seed, dim, power):
         assert abs(float(Fraction(float(t)) - exact)) <= bound
 
 
-# --- each loss computes within function_ulps of its range ---
-
-
-def exact_loss(loss: Loss, t: mpmath.mpf) -> mpmath.mpf:
-    """phi(t) at working precision, written down afresh."""
-    e, log, one = mpmath.exp, mpmath.log, mpmath.mpf(1)
-    match loss:
-        case losses.Logistic():
-            return log(1 + e(-t))
-        case losses.Sigmoid():
-            return one / (1 + e(t))
-        case losses.Savage():
-            return one / (1 + e(t)) ** 2
-        case losses.SoftplusHinge(sharpness=k):
-            return log(1 + e(k * (1 - t))) / k
-        case losses.PseudoHuber(scale=c):
-            return mpmath.mpf(c) ** 2 * (mpmath.sqrt(1 + (t / c) ** 2) - 1)
-        case losses.LogCosh():
-            return log(mpmath.cosh(t))
-        case losses.Cauchy(scale=c):
-            return mpmath.mpf(c) ** 2 / 2 * log(1 + (t / c) ** 2)
-        case losses.GemanMcClure(scale=c):
-            return t**2 / 2 / (1 + (t / c) ** 2)
-        case losses.Welsch(scale=c):
-            return mpmath.mpf(c) ** 2 / 2 * (1 - e(-((t / c) ** 2)))
-        case _:
-            raise AssertionError(loss)
-
-
-def derivatives(loss: Loss, t: mpmath.mpf) -> list[mpmath.mpf]:
-    """phi, phi', phi'' at t, by Taylor's formula at high precision."""
-    zero, one, half = mpmath.taylor(lambda s: exact_loss(loss, s), t, 2)
-    return [zero, one, 2 * half]
-
-
 @pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 def test_no_loss_is_computed_worse_than_the_allowed_ulps_of_its_range(loss):
     rng = np.random.default_rng(3)
@@ -188,45 +154,6 @@ def test_no_loss_is_computed_worse_than_the_allowed_ulps_of_its_range(loss):
                 error = abs(mpmath.mpf(float(computed[order][i])) - exact[order])
                 # Taylor's step leaves an error of its own, far below a unit roundoff.
                 assert error <= allowed * ranges[order][i] + 1e-18
-
-
-# --- what Risk computes lies within E of the exact answer ---
-
-
-class Exact:
-    """The same risk on the rows as stored, at 60 digits; sums only, no blocks."""
-
-    def __init__(self, risk: Risk) -> None:
-        block = risk.records._rows.block(0)
-        self.loss = risk.loss
-        self.rows = [[mpmath.mpf(float(x)) for x in row] for row in block.features]
-        self.targets = [mpmath.mpf(float(y)) for y in block.targets]
-
-    def terms(self, w: list[mpmath.mpf]) -> list[tuple[list[mpmath.mpf], list[mpmath.mpf]]]:
-        out = []
-        for x, y in zip(self.rows, self.targets, strict=True):
-            product = mpmath.fdot(x, w)
-            margin = self.loss.kind is Kind.MARGIN
-            t = y * product if margin else product - y
-            value, first, second = derivatives(self.loss, t)
-            out.append(([value, first * y if margin else first, second], x))
-        return out
-
-    def value(self, w: list[mpmath.mpf]) -> mpmath.mpf:
-        return mpmath.fsum(d[0] for d, _ in self.terms(w)) / len(self.rows)
-
-    def gradient(self, w: list[mpmath.mpf]) -> list[mpmath.mpf]:
-        terms = self.terms(w)
-        return [mpmath.fsum(d[1] * x[j] for d, x in terms) / len(self.rows) for j in range(len(w))]
-
-    def hessian(self, w: list[mpmath.mpf]) -> mpmath.matrix:
-        terms, dim = self.terms(w), len(w)
-        return mpmath.matrix(
-            [
-                [mpmath.fsum(d[2] * x[j] * x[k] for d, x in terms) / len(self.rows) for k in range(dim)]
-                for j in range(dim)
-            ]
-        )
 
 
 def far(computed: Matrix, exact: list[mpmath.mpf]) -> float:
@@ -319,9 +246,6 @@ def test_the_gram_matrix_lies_within_its_bound_of_the_exact_one():
     assert distance(computed, exact) <= bound
 
 
-# --- float32 margins ---
-
-
 @attack
 @given(SEEDS, st.sampled_from([0.1, 3.0, 40.0]))
 def test_float32_margins_move_the_gradient_by_no_more_than_the_replaced_record_allows(seed, norm):
@@ -357,9 +281,6 @@ def test_float32_margins_cost_the_share_of_one_record():
         ("difference", {"highest": 12.0, "slope": 1.0, "step_norm": 1e-3}),
     ):
         assert getattr(two, name)(**public, weight_norm=5.0) > getattr(one, name)(**public, weight_norm=5.0)
-
-
-# --- the allowance is small, and grows with what it should grow with ---
 
 
 @pytest.mark.parametrize("block_length", [4096, 8192])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.lattice import exponent_for
+from sottovoce.lattice import BITS, exponent_for
 from sottovoce.noise import ExactNoise, SimulatedNoise
 from sottovoce.sparse_vector import _to_lattice, first_above
 
@@ -175,8 +175,8 @@ def test_noise_scales_are_those_of_the_paper_up_to_the_lattice(sensitivity, epsi
     script = Scripted([0, 0])
     first_above([0.0], sensitivity, epsilon, script)
     moves = script.asked[0][0]
-    step = 2.0 ** (math.floor(math.log2(sensitivity / epsilon)) - 30)
-    # (Delta + g) at most, and g is at most 2^-30 of Delta / epsilon.
+    step = 2.0 ** (math.floor(math.log2(sensitivity / epsilon)) - BITS)
+    # (Delta + g) at most, and g is at most 2^-38 of Delta / epsilon.
     assert sensitivity <= moves * step * (1 + 1e-9)
     assert moves * step <= sensitivity * (1 + 2.0**-29 / epsilon)
 

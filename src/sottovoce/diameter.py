@@ -31,7 +31,7 @@ _TOLERANCE = 1e-6
 _FEWEST_ARCS = 24
 _MOST_ARCS = 72
 _MOST_PAIRS = 2000
-_FLOAT_MARGIN = 2.0**-40
+_FLOAT_MARGIN = 2.0**-36
 """Covers rounding here and a relative error of this size in ||w||: A moves by at most K s per unit of it."""
 
 

@@ -53,8 +53,9 @@ class _Unshared:
 class ExactNoise(_Unshared):
     """Discrete Gaussian and Laplace noise on a lattice, by OpenDP's proven measurements.
 
-    The measurement's own privacy map is compared with the charge before anything is released. Entropy comes
-    from the operating system at every draw, so forked processes share none."""
+    The measurement's own privacy map is compared with the charge before anything is released. The object
+    holds no state. Long answers read the operating system's entropy directly; OpenDP draws from OpenSSL's
+    generator, which the operating system seeds and which reseeds after a fork."""
 
     __slots__ = ()
 

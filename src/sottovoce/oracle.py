@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
 import numpy as np
 
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
+from sottovoce.batch_oracle import BatchOracle
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.lattice import Calibration, calibrate
-from sottovoce.queries import Answer
-from sottovoce.symmetric import smat, svec
+from sottovoce.lattice import Calibration as Noising
+from sottovoce.lattice import calibrate
+from sottovoce.queries import Answer, Calibration
+from sottovoce.symmetric import packing_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +24,12 @@ if TYPE_CHECKING:
     from sottovoce.noise import Noise
     from sottovoce.queries import Problem
     from sottovoce.risk import Risk
+    from sottovoce.softmax import SoftmaxRisk
 
 T = TypeVar("T")
+
+_PRICE_SLACK = 1.0 + 2.0**-20
+"""Covers what the noise lattice adds to a sensitivity."""
 
 SHORTEST_TRIAL = 1e-6
 """Trial steps shorter than this, in units of 1/radius, are refused: rounding would dominate their difference."""
@@ -34,10 +42,22 @@ class Oracle:
     Formal guarantee: every answer is a Gaussian (or AboveThreshold) mechanism whose event was charged to the
     run before the data was touched; a refused charge raises and computes nothing."""
 
-    def __init__(self, risk: Risk, run: Run, noise: Noise) -> None:
+    def __init__(
+        self,
+        risk: Risk,
+        run: Run,
+        noise: Noise,
+        calibration: Calibration = Calibration.TIGHT,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
         self._risk = risk
         self._run = run
         self._noise = noise
+        self._calibration = calibration
+        self._entropy = entropy
+        self._bounds = (
+            risk.bounds if calibration is Calibration.TIGHT else replace(risk.bounds, calibration=calibration)
+        )
 
     def __reduce__(self) -> NoReturn:
         raise LedgerError("an oracle holds data and a ledger and cannot be pickled or copied.")
@@ -58,7 +78,7 @@ class Oracle:
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
         w = self._admit(w)
-        sensitivity = self._risk.bounds.gradient(w)
+        sensitivity = self._bounds.gradient(w)
         return self._gaussian(
             Query.GRADIENT, sensitivity, w.size, units, lambda: self._risk.gradient(w), _itself
         )
@@ -66,11 +86,11 @@ class Oracle:
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
         w = self._admit(w)
         return self._symmetric(
-            Query.HESSIAN, self._risk.bounds.hessian(w), units, lambda: self._risk.hessian(w)
+            Query.HESSIAN, self._bounds.hessian(w), units, lambda: self._risk.hessian(w)
         )
 
     def gram(self, units: int) -> Answer[Matrix]:
-        return self._symmetric(Query.GRAM, self._risk.bounds.gram(), units, self._risk.gram)
+        return self._symmetric(Query.GRAM, self._bounds.gram(), units, self._risk.gram)
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         w = self._admit(w)
@@ -79,7 +99,7 @@ class Oracle:
             raise ParameterError("a trial step is too short to be told from rounding; drop it.")
         ends = np.stack([self._admit(w + p) for p in directions])
         steps = ends - w
-        sensitivity = self._risk.bounds.trials(w, steps)
+        sensitivity = self._bounds.trials(w, steps)
         return self._gaussian(
             Query.TRIALS,
             sensitivity,
@@ -96,14 +116,14 @@ class Oracle:
             return np.array([np.linalg.norm(self._risk.gradient(w))])
 
         return self._gaussian(
-            Query.GRADIENT_NORM, self._risk.bounds.gradient_norm(w), 1, units, compute, _number
+            Query.GRADIENT_NORM, self._bounds.gradient_norm(w), 1, units, compute, _number
         )
 
     def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
         w = self._admit(w)
         return self._gaussian(
             Query.EIGENVALUE,
-            self._risk.bounds.smallest_eigenvalue(w),
+            self._bounds.smallest_eigenvalue(w),
             1,
             units,
             lambda: np.array([self._risk.smallest_eigenvalue(w)]),
@@ -114,9 +134,8 @@ class Oracle:
         self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
     ) -> int | None:
         w = self._admit(w)
-        for length in lengths:
-            self._admit(w + length * direction)
-        sensitivity = self._risk.bounds.difference(w, float(np.max(lengths)) * direction)
+        self._insist_reachable(float(np.max(lengths)) * direction)
+        sensitivity = self._bounds.difference(w, float(np.max(lengths)) * direction)
         self._affordable(units)
         epsilon = self._run.currency.pure_epsilon(units)
         self._run.charge(PureEvent(Query.LINE_SEARCH, epsilon))
@@ -124,9 +143,44 @@ class Oracle:
         queries = (line.decrease(float(a)) - float(b) for a, b in zip(lengths, required, strict=True))
         return self._noise.first_above(queries, sensitivity, epsilon)
 
+    def grid(
+        self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
+    ) -> Answer[Vector]:
+        w = self._admit(w)
+        lengths = longest * shrink ** np.arange(count)
+        self._insist_reachable(longest * direction)
+        sensitivity = self._bounds.grid(w, direction, longest, shrink, count)
+
+        def compute() -> Vector:
+            line = self._risk.along(w, direction)
+            return np.array([line.decrease(float(length)) for length in lengths])
+
+        return self._gaussian(Query.LINE_SEARCH, sensitivity, count, units, compute, _itself)
+
+    def value(self, w: Vector, units: int) -> Answer[float]:
+        w = self._admit(w)
+        return self._gaussian(
+            Query.VALUE, self._bounds.value(w), 1, units, lambda: np.array([self._risk.value(w)]), _number
+        )
+
+    def price(self, query: Query, w: Vector, scale: float) -> int:
+        w = self._admit(w)
+        sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
+        event = GaussianEvent(query, sensitivity * _PRICE_SLACK, scale, 1, 0.0)
+        return self._run.currency.price(event)
+
+    def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
+        return BatchOracle(
+            self._risk, self._run, self._noise, self._bounds, self._entropy, size=size, shared=shared
+        )
+
     def _admit(self, w: Vector) -> Vector:
         """Weights are public: pull them into the ball in which every exact answer is finite."""
         return self.problem.within_limit(np.asarray(w, dtype=np.float64))
+
+    def _insist_reachable(self, step: Vector) -> None:
+        if not float(np.linalg.norm(step)) <= self.problem.weight_limit * (1.0 + 1e-9):
+            raise ParameterError("a trial step reaches beyond the public limit on weights; shorten it.")
 
     def _affordable(self, units: int) -> None:
         if not 1 <= units <= self.units_left:
@@ -138,8 +192,17 @@ class Oracle:
     def _symmetric(
         self, query: Query, sensitivity: float, units: int, compute: Callable[[], Matrix]
     ) -> Answer[Matrix]:
-        dim = self.problem.dim
-        return self._gaussian(query, sensitivity, dim * (dim + 1) // 2, units, lambda: svec(compute()), smat)
+        dim = self.problem.columns if query is Query.GRAM else self.problem.dim
+        packing = packing_for(self._calibration is Calibration.PUBLISHED and query is Query.HESSIAN)
+        answer = self._gaussian(
+            query,
+            sensitivity,
+            dim * (dim + 1) // 2,
+            units,
+            lambda: packing.pack(compute()),
+            packing.unpack,
+        )
+        return replace(answer, scale=answer.scale * packing.widening)
 
     def _gaussian(
         self,
@@ -158,7 +221,7 @@ class Oracle:
         return Answer(shape(released), calibration.scale, grant.units)
 
 
-def _event(query: Query, calibration: Calibration, entries: int) -> GaussianEvent:
+def _event(query: Query, calibration: Noising, entries: int) -> GaussianEvent:
     return GaussianEvent(
         query=query,
         sensitivity=calibration.sensitivity,

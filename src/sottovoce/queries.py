@@ -38,6 +38,8 @@ class Problem:
 
     `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
     `value_at_zero` bounds phi at w = 0, `label_reach` bounds |y| of a regression target (0 for labels).
+    With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
+    the constants bound the norms of the derivatives with respect to all outputs together.
     """
 
     n: int
@@ -49,6 +51,7 @@ class Problem:
     third: float
     value_at_zero: float
     label_reach: float = 0.0
+    outputs: int = 1
     intercept: bool = False
     regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
 
@@ -79,6 +82,11 @@ class Problem:
             intercept=intercept,
             regularizer=regularizer,
         )
+
+    @property
+    def columns(self) -> int:
+        """Width of a row: the size of the Gram matrix, and of each output's block of weights."""
+        return self.dim // self.outputs
 
     @property
     def curvature_floor(self) -> float:
@@ -141,8 +149,8 @@ class Answer(Generic[T]):
     sampling: float = 0.0
 
 
-class Questions(Protocol):
-    """The Oracle as a method sees it. Every question is charged before data is touched."""
+class Derivatives(Protocol):
+    """Gradients and Hessians at a price, charged before data is touched."""
 
     @property
     def problem(self) -> Problem: ...
@@ -157,6 +165,13 @@ class Questions(Protocol):
     def gradient(self, w: Vector, units: int) -> Answer[Vector]: ...
 
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]: ...
+
+    def price(self, query: Query, w: Vector, scale: float) -> int:
+        """Units at which a gradient or Hessian at w gets noise of sd `scale` at most. Reads no data."""
+
+
+class Questions(Derivatives, Protocol):
+    """The Oracle as a method sees it. Every question is charged before data is touched."""
 
     def gram(self, units: int) -> Answer[Matrix]: ...
 
@@ -179,10 +194,7 @@ class Questions(Protocol):
 
     def value(self, w: Vector, units: int) -> Answer[float]: ...
 
-    def price(self, query: Query, w: Vector, scale: float) -> int:
-        """Units at which a gradient or Hessian at w gets noise of sd `scale` at most. Reads no data."""
-
-    def batched(self, size: int, *, shared: bool = False) -> Questions:
+    def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
 
         Fresh for every question; with `shared`, a gradient and the Hessian after it come from one batch and

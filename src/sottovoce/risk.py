@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from sottovoce import kernels
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.bounds import Bounds
+from sottovoce.bounds import Bounds, LinearBounds
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Loss
 from sottovoce.queries import Problem
@@ -36,7 +37,7 @@ class Risk(Sealed):
     Every method returns the exact number: it is for the data's owner and outside any privacy guarantee.
     To release something, ask `minimize`."""
 
-    def __init__(self, records: Records, loss: Loss, regularizer: Regularizer = L2(0.0)) -> None:  # noqa: B008
+    def __init__(self, records: Records, loss: Loss, regularizer: Regularizer = L2(0.0)) -> None:  # noqa: B008 - L2 is frozen
         if not isinstance(records, Records):
             raise ParameterError(
                 "records must be a Records object. Build it with Records.from_arrays(X, y, ...)."
@@ -103,7 +104,7 @@ class Risk(Sealed):
             radius=self._records.radius,
             target_reach=self.problem.label_reach,
         )
-        return Bounds(self.problem, self._loss, arithmetic)
+        return LinearBounds(problem=self.problem, arithmetic=arithmetic, loss=self._loss)
 
     def value(self, w: Vector) -> float:
         """f(w). Exact: for the data's owner only."""
@@ -124,7 +125,7 @@ class Risk(Sealed):
     def hessian(self, w: Vector) -> Matrix:
         """Hessian of f at w, symmetric to the last bit. Exact: for the data's owner only."""
         w = self._weights(w)
-        self._insist_matrix_fits()
+        insist_matrix_fits(self.dim)
         matrix = kernels.hessian(self._records._rows, self._loss, w) / self.n
         penalized = np.arange(self._penalized(w).size)
         matrix[penalized, penalized] += self._regularizer.curvature(self._penalized(w))
@@ -132,7 +133,7 @@ class Risk(Sealed):
 
     def gram(self) -> Matrix:
         """X'X/n, without the regularizer, symmetric to the last bit. Exact: for the data's owner only."""
-        self._insist_matrix_fits()
+        insist_matrix_fits(self.dim)
         return kernels.gram(self._records._rows) / self.n
 
     def smallest_eigenvalue(self, w: Vector) -> float:
@@ -154,18 +155,12 @@ class Risk(Sealed):
         """f on the line w + gamma p, with the margins computed once. Exact: for the data's owner only."""
         return Line(self, self._weights(w), self._weights(direction, "direction"))
 
+    def subset(self, indices: NDArray[np.int64]) -> Risk:
+        """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
+        return Risk(self._records.subset(indices), self._loss, self._regularizer)
+
     def _weights(self, w: Any, name: str = "w") -> Vector:
-        given = np.asarray(w)
-        if given.dtype.kind not in "biuf" or given.shape != (self.dim,):
-            raise ParameterError(f"{name} must hold {self.dim} real numbers, in one dimension.")
-        weights = np.ascontiguousarray(given, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            reach = np.abs(weights).sum() * max(1.0, self._records.radius)
-        if not reach <= _LARGEST_REACH:
-            raise ParameterError(
-                f"{name} must be finite, in sum and times the radius at most {_LARGEST_REACH:g}."
-            )
-        return weights
+        return checked_weights(w, self.dim, self._records.radius, name)
 
     def _penalized(self, w: Vector) -> Vector:
         return w[:-1] if self._records.intercept else w
@@ -178,15 +173,31 @@ class Risk(Sealed):
         self._penalized(pull)[:] = self._regularizer.gradient(self._penalized(w))
         return pull
 
-    def _insist_matrix_fits(self) -> None:
-        if self.dim > LARGEST_MATRIX:
-            raise ParameterError(
-                f"a matrix of dim={self.dim} columns is not built: the limit is {LARGEST_MATRIX}. "
-                "Use a method that needs gradients only, such as 'dp-gd', or fewer columns."
-            )
-
     def __repr__(self) -> str:
         return f"Risk(n={self.n}, dim={self.dim}, loss={self._loss!r}, regularizer={self._regularizer!r})"
+
+
+def checked_weights(w: Any, dim: int, radius: float, name: str = "w") -> Vector:
+    """w in float64, once its shape is right and no product with a row can overflow."""
+    given = np.asarray(w)
+    if given.dtype.kind not in "biuf" or given.shape != (dim,):
+        raise ParameterError(f"{name} must hold {dim} real numbers, in one dimension.")
+    weights = np.ascontiguousarray(given, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        reach = np.abs(weights).sum() * max(1.0, radius)
+    if not reach <= _LARGEST_REACH:
+        raise ParameterError(
+            f"{name} must be finite, in sum and times the radius at most {_LARGEST_REACH:g}."
+        )
+    return weights
+
+
+def insist_matrix_fits(dim: int) -> None:
+    if dim > LARGEST_MATRIX:
+        raise ParameterError(
+            f"a matrix of dim={dim} columns is not built: the limit is {LARGEST_MATRIX}. "
+            "Use a method that needs gradients only, such as 'dp-gd', or fewer columns."
+        )
 
 
 @final

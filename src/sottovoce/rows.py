@@ -7,7 +7,6 @@ d up to 2^27. Each stored row is nevertheless measured again in float64 before i
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, NoReturn, final
 
@@ -25,16 +24,20 @@ Stored = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 
+def refuse_copies(held: object) -> NoReturn:
+    raise DataError(
+        f"{type(held).__name__} holds private data and is never copied or pickled. "
+        "Share the object itself, or build it again with Records.from_arrays where it is needed."
+    )
+
+
 class Sealed:
     """Holds private data, so it is neither copied nor pickled: either would carry the data past the door."""
 
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise DataError(
-            f"{type(self).__name__} holds private data and is never copied or pickled. "
-            "Share the object itself, or build it again with Records.from_arrays where it is needed."
-        )
+        refuse_copies(self)
 
 
 class Block(NamedTuple):
@@ -42,6 +45,12 @@ class Block(NamedTuple):
 
     features: Any
     targets: Vector
+
+    def __repr__(self) -> str:
+        return "Block(private)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        refuse_copies(self)
 
 
 class Rows(Sealed, ABC):
@@ -68,6 +77,10 @@ class Rows(Sealed, ABC):
     @abstractmethod
     def block(self, index: int) -> Block: ...
 
+    @abstractmethod
+    def take(self, indices: NDArray[np.int64]) -> Rows:
+        """A copy of the rows at increasing `indices`."""
+
 
 @final
 class DenseRows(Rows):
@@ -83,6 +96,9 @@ class DenseRows(Rows):
     def block(self, index: int) -> Block:
         span = self.span(index)
         return Block(self._features[span], self.targets[span])
+
+    def take(self, indices: NDArray[np.int64]) -> DenseRows:
+        return DenseRows(self._features[indices], self.targets[indices])
 
 
 @final
@@ -100,16 +116,30 @@ class SparseRows(Rows):
     def block(self, index: int) -> Block:
         return Block(self._features[index], self.targets[self.span(index)])
 
+    def take(self, indices: NDArray[np.int64]) -> SparseRows:
+        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
+        parts = [
+            block[indices[first:last] - number * self.block_length]
+            for number, (block, first, last) in enumerate(
+                zip(self._features, bounds[:-1], bounds[1:], strict=True)
+            )
+            if last > first
+        ]
+        return SparseRows(sparse.vstack(parts, format="csr"), self.targets[indices])
+
 
 SPARSE_BLOCK_LENGTH = 8192
-_DENSE_BLOCK_ENTRIES = 2**19
+_DENSE_BLOCK_ENTRIES = 2**18
+_WIDE_BLOCK_ENTRIES = 2**22
 
 
 def dense_block_length(dim: int) -> int:
-    """Rows per dense block: the largest power of two in [256, 8192] that keeps a block within 4 MB.
+    """Rows in a dense block: as many as make 2 MB of float64, so that it stays in cache, but at most 8192.
 
-    Shorter blocks would sit deeper in cache, but threads then meet at the interpreter's lock too often."""
-    return max(256, min(8192, 1 << int(math.log2(max(1, _DENSE_BLOCK_ENTRIES // dim)))))
+    Wide tables get up to 256 rows while that is within 32 MB: a dim x dim product then pays for itself."""
+    fitting = min(8192, _DENSE_BLOCK_ENTRIES // dim)
+    paying = min(256, _WIDE_BLOCK_ENTRIES // dim)
+    return 1 << (max(1, fitting, paying).bit_length() - 1)
 
 
 def bound_dense(X: NDArray[Any], radius: float, intercept: bool, usable: Mask) -> Stored:

@@ -50,11 +50,9 @@ def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
     def add(index: int, total: Matrix) -> None:
         features, targets = rows.block(index)
         wide, codes = _double(features), _codes(targets)
-        scores, places = _scores(wide, weights), np.arange(targets.size)
-        own = scores[codes, places]
-        own -= scores.max(axis=0)
-        total[classes, 0] += _losses(probabilities(scores), own).sum()
-        scores[codes, places] -= 1.0
+        scores = _scores(wide, weights)
+        total[classes, 0] += losses(scores, codes).sum()
+        scores[codes, np.arange(codes.size)] -= 1.0
         total[:classes] += _gather(scores, wide)
 
     total = _sum(rows.blocks, (classes + 1, rows.dim), add)
@@ -127,23 +125,20 @@ def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
 
 
 def losses(scores: Matrix, codes: Codes) -> Vector:
-    """log(sum_k exp(z_k)) - z_y for each column of scores, never negative; the scores are overwritten."""
+    """log(sum_k exp(z_k)) - z_y for each column of scores, never negative; scores become probabilities."""
     own = scores[codes, np.arange(codes.size)]
-    own -= scores.max(axis=0)
-    return _losses(probabilities(scores), own)
+    top, total = probabilities(scores)
+    return np.maximum(np.log(total) - (own - top), 0.0)
 
 
-def probabilities(scores: Matrix) -> Vector:
-    """Turn scores into probabilities, in place; returns sum_k exp(z_k - max z), at least 1."""
-    scores -= scores.max(axis=0)
+def probabilities(scores: Matrix) -> tuple[Vector, Vector]:
+    """Turn scores into probabilities, in place; returns max z and sum_k exp(z_k - max z), at least 1."""
+    top: Vector = scores.max(axis=0)
+    scores -= top
     np.exp(scores, out=scores)
     total: Vector = scores.sum(axis=0)
     scores /= total
-    return total
-
-
-def _losses(total: Vector, own: Vector) -> Vector:
-    return np.maximum(np.log(total) - own, 0.0)
+    return top, total
 
 
 def _scores(wide: Any, weights: Matrix) -> Matrix:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +49,30 @@ def smat(v: Vector) -> Matrix:
     flat[upper] = entries
     flat[mirror] = entries
     return flat.reshape(d, d)
+
+
+class Packing(NamedTuple):
+    """A way to write a symmetric matrix as a vector no longer than its Frobenius norm, and back.
+
+    Noise of sd s on the vector has, in the matrix, sd at most s * widening on the diagonal and exactly or at
+    most s * widening / sqrt2 off it."""
+
+    pack: Callable[[Matrix], Vector]
+    unpack: Callable[[Vector], Matrix]
+    widening: float
+
+
+def triangle(A: Matrix) -> Vector:
+    """The upper triangle as it stands: ||triangle(A)||_2 <= ||A||_F, off-diagonals counted once."""
+    return svec(A) / _layout(A.shape[0])[2]
+
+
+def mirrored(v: Vector) -> Matrix:
+    """The exactly symmetric matrix whose upper triangle is v."""
+    d = (math.isqrt(8 * v.size + 1) - 1) // 2
+    return smat(v * _layout(d)[2])
+
+
+def packing_for(published: bool) -> Packing:
+    """`svec`, or the paper's independent noise of one sd on and above the diagonal."""
+    return Packing(triangle, mirrored, SQRT2) if published else Packing(svec, smat, 1.0)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.queries import Problem
     from sottovoce.risk import Risk
+    from sottovoce.softmax import SoftmaxRisk
 
 
 def minimize(
-    risk: Risk,
+    risk: Risk | SoftmaxRisk,
     *,
     budget: Budget,
     method: str | Method = "majorize",

@@ -84,12 +84,13 @@ def test_the_largest_epsilon_leaves_no_lattice_and_does_not_overflow() -> None:
 
 def test_the_ledger_refuses_past_the_reserve_and_says_so() -> None:
     ledger = Ledger(Budget(1.0, 1e-6))
-    fits = ledger.lattice_left // lattice_units(event(2.0**-12))
+    fits = ledger.lattice_left // lattice_units(event(2.0**-16))
+    assert fits > 10
     for _ in range(fits):
-        ledger.charge(event(2.0**-12))
+        ledger.charge(event(2.0**-16))
     spent = ledger.units_spent
     with pytest.raises(BudgetExceeded, match="finer lattice"):
-        ledger.charge(event(2.0**-12))
+        ledger.charge(event(2.0**-16))
     assert ledger.units_spent == spent
     assert 0.0 <= ledger.delta_left < 1e-9 / fits
     ledger.charge(event(0.0))

@@ -38,15 +38,24 @@ def _log_moment(order: int, mu_squared: float, batch: int, population: int) -> f
     moments = _log_even_moments(order, mu_squared)
     log_rate = math.log(batch / population)
     logs = []
-    for j in range(2, order + 1):
+    for j, log_choices in enumerate(_log_binomials(order)[2:], start=2):
         log_bound = math.log(2.0) + mu_squared * j * (j - 1) / 2.0
         low, high = moments.get(j - j % 2), moments.get(j + j % 2)
         if low is not None and high is not None:
             log_bound = min(log_bound, math.log(4.0) + (low + high) / 2.0)
-        logs.append(log_bound + j * log_rate + math.log(math.comb(order, j)))
+        logs.append(log_bound + j * log_rate + log_choices)
     largest = max(0.0, *logs)
     total = math.fsum(math.exp(value - largest) for value in logs)
     return math.log1p(total) if largest == 0.0 else largest + math.log(math.exp(-largest) + total)
+
+
+@lru_cache(maxsize=256)
+def _log_binomials(order: int) -> tuple[float, ...]:
+    choices, logs = 1, [0.0]
+    for j in range(1, order + 1):
+        choices = choices * (order - j + 1) // j
+        logs.append(math.log(choices))
+    return tuple(logs)
 
 
 def _log_even_moments(order: int, mu_squared: float) -> dict[int, float]:

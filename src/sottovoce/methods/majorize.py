@@ -70,7 +70,7 @@ class Majorize(Method):
         """The dense majorizer, or 1/G where its noise would drown it: d^(3/2) > n mu / 2."""
         units = int(walk.ask.units_left * self.gram_share)
         problem = walk.problem
-        if problem.dim**1.5 > problem.n * walk.ask.mu_squared(units) ** 0.5 / 2.0:
+        if problem.columns**1.5 > problem.n * walk.ask.mu_squared(units) ** 0.5 / 2.0:
             return ShortStep()
         gram = walk.ask.gram(units)
         walk.record("gram", gram.units)

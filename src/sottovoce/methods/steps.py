@@ -54,15 +54,16 @@ class Majorized(StepRule):
 
     @classmethod
     def above(cls, gram: Answer[Matrix], problem: Problem) -> Majorized:
-        """Q = U (S_+ + s (sqrt(2d) + 4) I) + sup r'' I, from the noisy Gram matrix S.
+        """Q = U (S_+ + s (sqrt(2d) + 4) I) + sup r'' I, from the noisy Gram matrix S; one block per output.
 
         S_+ + s(sqrt(2d)+4) is above X'X/n with probability at least 1 - e^-8 and phi'' <= U, so Q majorizes
         the Hessian at every w, convex or not. A failure costs utility, never privacy."""
         values, vectors = np.linalg.eigh(gram.value)
-        lift = gram.scale * (np.sqrt(2.0 * problem.dim) + 4.0)
+        lift = gram.scale * (np.sqrt(2.0 * problem.columns) + 4.0)
         data_part = problem.curvature_high * ((vectors * np.maximum(values, 0.0)) @ vectors.T)
         shift = problem.curvature_high * lift + problem.regularizer.curvature_high
-        return cls(linalg.cholesky(data_part + shift * np.eye(problem.dim), lower=True))
+        return cls(linalg.cholesky(data_part + shift * np.eye(problem.columns), lower=True))
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
-        return Step(-linalg.cho_solve((self.factor, True), here.gradient.value))
+        blocks = here.gradient.value.reshape(-1, len(self.factor))
+        return Step(-linalg.cho_solve((self.factor, True), blocks.T).T.ravel())
