@@ -43,7 +43,9 @@ def every_pass(held, loss, seed=1):
         "trials": kernels.trials(held, loss, w, np.stack([p, 0.1 * p, -p])),
         "here": here,
         "moves": moves,
-        "decrease": kernels.decrease(loss, here, moves, loss.value(here), 0.7, held.block_length),
+        "decrease": kernels.decrease(
+            loss, here, moves, loss.value(here), held.targets, 0.7, held.block_length
+        ),
     }
 
 

@@ -349,6 +349,13 @@ def test_a_redescending_loss_is_steepest_where_its_slope_peaks_not_at_the_edge()
     assert Logistic().slope_within(0.0) == pytest.approx(0.5, rel=1e-12)
 
 
+@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.constants.steepest < math.inf], ids=label)
+def test_the_slope_is_flat_where_it_is_declared_steepest(loss: Loss) -> None:
+    steepest = np.array([-loss.constants.steepest])
+    assert abs(loss.second(steepest).item()) <= 1e-15
+    assert abs(loss.first(steepest).item()) == pytest.approx(loss.slope, rel=1e-14)
+
+
 @pytest.mark.parametrize("reach", [-1.0, math.nan, math.inf, "1", None, True])
 def test_a_reach_that_is_no_bound_is_refused(reach: float) -> None:
     for bound in (Logistic().slope_within, Logistic().value_within):

@@ -34,7 +34,7 @@ class Kind(enum.Enum):
 @dataclass(frozen=True, kw_only=True)
 class Constants:
     """Suprema over all t, never too small: |phi'| <= slope, -curvature_low <= phi'' <= curvature_high,
-    |phi'''| <= third, 0 <= phi <= ceiling.
+    |phi'''| <= third, |phi'''| <= bend phi'', 0 <= phi <= ceiling.
 
     `steepest` is the |t| where |phi'| peaks, at negative t for a margin loss; it rises from t = 0 to there.
     """
@@ -45,6 +45,7 @@ class Constants:
     third: float
     ceiling: float = math.inf
     steepest: float = math.inf
+    bend: float = math.inf
 
 
 class Loss(ABC):
@@ -85,9 +86,23 @@ class Loss(ABC):
         return self.constants.third
 
     @property
+    def bend(self) -> float:
+        """sup |phi'''|/phi'': how fast the curvature of a convex loss can change; infinite for others."""
+        return self.constants.bend
+
+    @property
     def ceiling(self) -> float:
         """sup phi, infinite for an unbounded loss."""
         return self.constants.ceiling
+
+    def relative(self, targets: Vector) -> Vector | None:
+        """How much the records with these labels count, at most 1; None: all alike."""
+        return None
+
+    @property
+    def least_relative(self) -> float:
+        """The least that a record can count."""
+        return 1.0
 
     @final
     def value(self, t: Vector) -> Vector:

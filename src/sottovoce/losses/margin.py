@@ -45,13 +45,17 @@ class Logistic(Loss):
     """log(1 + e^-t).
 
     phi' = -p, phi'' = p(1-p) <= 1/4 at p = 1/2, phi''' = -p(1-p)(1-2p), at most 1/(6 sqrt3) where
-    6p^2 - 6p + 1 = 0.
+    6p^2 - 6p + 1 = 0, and |phi'''|/phi'' = |1-2p| <= 1.
     """
 
     name: ClassVar[str] = "logistic"
     kind: ClassVar[Kind] = Kind.MARGIN
     unit: ClassVar[Constants] = Constants(
-        slope=1.0, curvature_low=0.0, curvature_high=0.25, third=round_up(1.0 / (6.0 * math.sqrt(3.0)))
+        slope=1.0,
+        curvature_low=0.0,
+        curvature_high=0.25,
+        third=round_up(1.0 / (6.0 * math.sqrt(3.0))),
+        bend=1.0,
     )
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:
@@ -99,6 +103,7 @@ class SoftplusHinge(Loss):
             curvature_low=0.0,
             curvature_high=at_least(sharpness / 4),
             third=at_least(sharpness**2 * Fraction(self.unit.third)),
+            bend=at_least(sharpness),
         )
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:

@@ -12,8 +12,7 @@ from sottovoce.arrays import Vector
 from sottovoce.losses.base import LARGEST_ARGUMENT, Constants, round_up
 from sottovoce.losses.residual import ROOT_CUT, Scaled
 
-# |u| from which the loss is flat to the last digit, though the fourth power of u is still a float.
-POWER_CUT = 1e75
+# A |u| past which e^{-u^2} is zero.
 TAIL_CUT = 30.0
 
 
@@ -90,7 +89,7 @@ class GemanMcClure(Scaled):
     )
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        ratio = self._ratio(t, POWER_CUT)
+        ratio = self._ratio(t, ROOT_CUT)
         inverse = np.square(ratio, out=np.empty_like(ratio))
         inverse += 1.0
         return ratio, np.divide(1.0, inverse, out=inverse)

@@ -52,6 +52,7 @@ class Scaled(Loss, ABC):
             third=at_least(Fraction(unit.third) / scale),
             ceiling=at_least(Fraction(unit.ceiling) * scale**2) if bounded else math.inf,
             steepest=at_least(Fraction(unit.steepest) * scale) if peaked else math.inf,
+            bend=at_least(Fraction(unit.bend) / scale) if unit.bend < math.inf else math.inf,
         )
 
     def _ratio(self, t: Vector, cut: float) -> Vector:
@@ -65,12 +66,13 @@ class Scaled(Loss, ABC):
 class PseudoHuber(Scaled):
     """c^2 (sqrt(1+u^2) - 1): quadratic, then linear with slope c; convex.
 
-    phi' = t (1+u^2)^-1/2, phi'' = (1+u^2)^-3/2, c phi''' = -3u (1+u^2)^-5/2, largest at u = 1/2.
+    phi' = t (1+u^2)^-1/2, phi'' = (1+u^2)^-3/2, c phi''' = -3u (1+u^2)^-5/2, largest at u = 1/2,
+    and c |phi'''|/phi'' = 3|u|/(1+u^2) <= 3/2.
     """
 
     name: ClassVar[str] = "pseudo-huber"
     unit: ClassVar[Constants] = Constants(
-        slope=1.0, curvature_low=0.0, curvature_high=1.0, third=round_up(1.5 * 1.25**-2.5)
+        slope=1.0, curvature_low=0.0, curvature_high=1.0, third=round_up(1.5 * 1.25**-2.5), bend=1.5
     )
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:
@@ -106,14 +108,19 @@ class PseudoHuber(Scaled):
 class LogCosh(Loss):
     """log cosh t: quadratic, then linear with slope 1; convex.
 
-    phi' = tanh t = x, phi'' = 1 - x^2, phi''' = -2x(1-x^2), largest at x = 1/sqrt3. Computed from
+    phi' = tanh t = x, phi'' = 1 - x^2, phi''' = -2x(1-x^2), largest at x = 1/sqrt3; the ratio is
+    at most 2. Computed from
     s = e^{2|t|} - 1, which loses no digits at either end: tanh|t| = s/(s+2), sinh^2 t = (s/4) s/(s+1).
     """
 
     name: ClassVar[str] = "log-cosh"
     kind: ClassVar[Kind] = Kind.RESIDUAL
     unit: ClassVar[Constants] = Constants(
-        slope=1.0, curvature_low=0.0, curvature_high=1.0, third=round_up(4.0 / (3.0 * math.sqrt(3.0)))
+        slope=1.0,
+        curvature_low=0.0,
+        curvature_high=1.0,
+        third=round_up(4.0 / (3.0 * math.sqrt(3.0))),
+        bend=2.0,
     )
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:

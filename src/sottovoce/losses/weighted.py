@@ -1,0 +1,94 @@
+"""A margin loss whose records count by their label, with weights declared beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, final
+
+import numpy as np
+
+from sottovoce.arrays import Vector
+from sottovoce.errors import ParameterError
+from sottovoce.losses.base import Constants, Kind, Loss, checked_scale, round_up
+
+
+@final
+@dataclass(frozen=True)
+class ClassWeighted(Loss):
+    """c phi(t), c the larger of the two weights; a record of the lighter class counts `relative` to that.
+
+    Values, derivatives and constants are those of the heavier class, so every bound holds for both."""
+
+    name: ClassVar[str] = "class-weighted"
+    kind: ClassVar[Kind] = Kind.MARGIN
+    base: Loss
+    negative: float
+    positive: float
+
+    def __post_init__(self) -> None:
+        if self.base.kind is not Kind.MARGIN:
+            raise ParameterError(
+                f"class weights need a margin loss; {self.base.name!r} takes residuals and has no classes."
+            )
+        for name in ("negative", "positive"):
+            object.__setattr__(self, name, checked_scale("a class weight", getattr(self, name)))
+
+    @property
+    def heaviest(self) -> float:
+        return max(self.negative, self.positive)
+
+    @cached_property
+    def constants(self) -> Constants:
+        base, weight = self.base.constants, self.heaviest
+        return Constants(
+            slope=round_up(weight * base.slope),
+            curvature_low=round_up(weight * base.curvature_low),
+            curvature_high=round_up(weight * base.curvature_high),
+            third=round_up(weight * base.third),
+            ceiling=round_up(weight * base.ceiling) if base.ceiling < math.inf else math.inf,
+            steepest=base.steepest,
+            bend=base.bend,
+        )
+
+    def relative(self, targets: Vector) -> Vector:
+        weights: Vector = np.where(targets > 0.0, self.positive, self.negative)
+        return np.divide(weights, self.heaviest, out=weights)
+
+    @property
+    def least_relative(self) -> float:
+        return min(self.negative, self.positive) / self.heaviest
+
+    def _stage(self, t: Vector) -> tuple[Vector, ...]:
+        return self.base._stage(t)
+
+    def _value(self, t: Vector, *stage: Vector) -> Vector:
+        return self.heaviest * self.base._value(t, *stage)
+
+    def _first(self, t: Vector, *stage: Vector) -> Vector:
+        return self.heaviest * self.base._first(t, *stage)
+
+    def _second(self, t: Vector, *stage: Vector) -> Vector:
+        return self.heaviest * self.base._second(t, *stage)
+
+
+def class_weighted(loss: Loss, labels: tuple[object, ...] | None, weights: object) -> Loss:
+    """The loss with `weights` = {label: weight} for both declared labels; None leaves it as it is."""
+    if weights is None:
+        return loss
+    if not isinstance(weights, Mapping):
+        hint = (
+            '"balanced" weights are computed from the numbers of labels, which are private'
+            if weights == "balanced"
+            else "class_weights must name every label"
+        )
+        raise ParameterError(f"{hint}. Declare constants: class_weights={{label: weight, ...}}.")
+    if labels is None or set(weights) != set(labels):
+        raise ParameterError(
+            "class_weights must give a weight to each declared label and to nothing else: "
+            "{label: weight, ...}."
+        )
+    negative, positive = (weights[label] for label in labels)
+    return ClassWeighted(loss, negative, positive)
