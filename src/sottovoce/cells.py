@@ -1,7 +1,7 @@
 """From one column, as Arrow or as Python objects, to numbers or to codes of declared values.
 
-What is missing, unparsable or undeclared becomes NaN or -1: no value ever enters an error message. The type of
-a column is public, so a type that cannot fit its declaration is refused by name.
+What is missing, unparsable or undeclared becomes NaN or -1: no value ever enters an error message. The type
+of a column is public, so a type that cannot fit its declaration is refused by name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from sottovoce.errors import DataError
 from sottovoce.targets import Label
 
 Codes = NDArray[np.intp]
+T = TypeVar("T", np.float64, np.intp)
 
 _TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
@@ -106,7 +107,7 @@ def _indices(encoded: Any) -> NDArray[np.int64]:
     return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _taken(values: Any, indices: NDArray[np.int64] | None, absent: float) -> Any:
+def _taken(values: NDArray[T], indices: NDArray[np.int64] | None, absent: float) -> NDArray[T]:
     """values[indices], `absent` at -1."""
     return values if indices is None else np.append(values, np.array(absent, values.dtype))[indices]
 

@@ -1,4 +1,4 @@
-"""BoundedEncoder: a dataframe of declared columns becomes rows of norm at most 1, by declared bounds alone."""
+"""BoundedEncoder: declared columns of a dataframe become rows of norm at most 1, by declared bounds alone."""
 
 from __future__ import annotations
 

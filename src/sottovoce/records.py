@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.parts import Parts
 from sottovoce.rows import CLIP_MARGIN, DenseRows, Rows, Sealed, SparseRows, bound_dense, bound_sparse
 from sottovoce.targets import Classes, Label, Range
+
+if TYPE_CHECKING:
+    from sottovoce.schema import Schema
 
 __all__ = ["CLIP_MARGIN", "Label", "Records"]
 
@@ -26,13 +31,22 @@ class Records(Sealed):
     Public facts are n, dim, radius, labels, target, intercept and sparse; the repr shows these and nothing
     else. Everything else is private: read it through an Oracle, or build a Risk to see it as its owner."""
 
-    __slots__ = ("_declared", "_intercept", "_radius", "_rows")
+    __slots__ = ("_declared", "_intercept", "_nonzeros", "_radius", "_rows")
 
-    def __init__(self, rows: Rows, declared: Classes | Range, *, radius: float, intercept: bool) -> None:
+    def __init__(
+        self,
+        rows: Rows | Parts,
+        declared: Classes | Range,
+        *,
+        radius: float,
+        intercept: bool,
+        nonzeros: int | None = None,
+    ) -> None:
         self._rows = rows
         self._declared = declared
         self._radius = radius
         self._intercept = intercept
+        self._nonzeros = nonzeros
 
     @classmethod
     def from_arrays(
@@ -44,36 +58,105 @@ class Records(Sealed):
         labels: Sequence[Label] | None = None,
         target: tuple[float, float] | None = None,
         intercept: bool = False,
+        nonzeros: int | None = None,
         invalid: str = "raise",
     ) -> Records:
         """Bound a NumPy array or scipy.sparse matrix X and its y; the originals are only read.
 
         Declare `labels` (of two, the first means -1 and the second +1) or `target=(low, high)`, to which y is
         clipped. Rows longer than `radius`, counting the 1 that `intercept` appends, are shrunk to it.
+        `nonzeros` declares that no row of X has more entries other than 0: wide models then train faster.
 
-        A row is invalid if it holds NaN, infinity or an undeclared label. `invalid="raise"` refuses the data;
-        whether it did is outside the privacy guarantee. `invalid="zero"` makes the row x = 0, intercept
-        included, with the first declared label (regression: the target nearest to 0) and tells nobody.
+        A row is invalid if it holds NaN, infinity, an undeclared label or more than `nonzeros` entries.
+        `invalid="raise"` refuses the data; whether it did is outside the privacy guarantee. `invalid="zero"`
+        makes the row x = 0, intercept included, with the first declared label (regression: the target
+        nearest to 0) and tells nobody.
         Types and shapes are public: if they are wrong, both refuse."""
         radius = _checked_radius(radius)
         declared = _declaration(labels, target)
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
-        if invalid not in ("raise", "zero"):
-            raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
+        _check_invalid(invalid)
         table = _canonical(X) if sparse.issparse(X) else _array(X, "X")
         _insist_table(table)
+        nonzeros = _checked_nonzeros(nonzeros)
         targets, usable = declared.encode(_column(y, table.shape[0]))
+        if nonzeros is not None:
+            usable &= _entries(table) <= nonzeros
         bound = bound_sparse if sparse.issparse(table) else bound_dense
         stored = bound(table, radius, bool(intercept), usable)
         if invalid == "raise" and not usable.all():
             raise DataError(
-                "X or y holds NaN, infinity or an undeclared label. Clean the data, declare every label, "
-                'or pass invalid="zero" to blank such rows.'
+                "X or y holds NaN, infinity, an undeclared label or a row with more entries than declared. "
+                'Clean the data, declare every label, or pass invalid="zero" to blank such rows.'
             )
         targets[~usable] = declared.blank
         rows = SparseRows(stored, targets) if sparse.issparse(stored) else DenseRows(stored, targets)
-        return cls(rows, declared, radius=radius, intercept=bool(intercept))
+        return cls(rows, declared, radius=radius, intercept=bool(intercept), nonzeros=nonzeros)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | os.PathLike[str],
+        schema: Schema | str | os.PathLike[str],
+        radius: float = 1.0,
+        *,
+        invalid: str = "raise",
+        memory: int = 2**29,
+    ) -> Records:
+        """Records of a Parquet file, or of all those in a folder, that need not fit into memory.
+
+        The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
+        the target. The first `memory` bytes of encoded rows are kept; later ones are read again at each pass.
+        The answers are those of the same rows in memory; the file must not change until the last of them.
+        `invalid` is as in `from_arrays`."""
+        from sottovoce.schema import Schema
+        from sottovoce.streams import ParquetRows, ParquetSource
+
+        declared_columns = schema if isinstance(schema, Schema) else Schema.load(schema)
+        aim = declared_columns.target
+        if aim is None:
+            raise ParameterError("the schema declares no target. Add a [target] section.")
+        if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
+            raise ParameterError("memory must be a whole number of bytes, at least 0.")
+        radius = _checked_radius(radius)
+        _check_invalid(invalid)
+        source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
+        declared = _declaration(aim.classes, aim.range)
+        return cls(ParquetRows(source, declared, memory), declared, radius=radius, intercept=False)
+
+    @classmethod
+    def from_dask(
+        cls,
+        data: Any,
+        y: Any = None,
+        *,
+        schema: Schema | None = None,
+        radius: float = 1.0,
+        labels: Sequence[Label] | None = None,
+        target: tuple[float, float] | None = None,
+        intercept: bool = False,
+        nonzeros: int | None = None,
+        invalid: str = "raise",
+        client: Any = None,
+    ) -> Records:
+        """Records that stay on the workers of a Dask cluster (extra `sottovoce[dask]`).
+
+        Pass dask arrays X (its chunks may be scipy.sparse) and y with `labels` or `target`, or a dask
+        dataframe with a `schema` that declares them. `client` is a distributed.Client, by default the
+        current one. Everything else is as in `from_arrays`. Workers and scheduler are trusted."""
+        from sottovoce.distributed import hold
+
+        if schema is not None:
+            if schema.target is None or labels is not None or target is not None or intercept:
+                raise ParameterError("the schema must declare the target, and labels, target and intercept.")
+            labels, target = schema.target.classes, schema.target.range
+        declared = _declaration(labels, target)
+        options = {"radius": _checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}
+        options |= {"intercept": intercept, "nonzeros": _checked_nonzeros(nonzeros)}
+        _check_invalid(invalid)
+        held = hold(data, y, client=client, schema=schema, options=options)
+        return cls(held, declared, radius=float(radius), intercept=bool(intercept), nonzeros=nonzeros)
 
     @property
     def n(self) -> int:
@@ -106,18 +189,29 @@ class Records(Sealed):
         return self._intercept
 
     @property
+    def nonzeros(self) -> int | None:
+        """Declared most entries other than 0 in a row, the intercept not counted; None if not declared."""
+        return self._nonzeros
+
+    @property
     def sparse(self) -> bool:
         """Whether rows are held as CSR."""
-        return isinstance(self._rows, SparseRows)
+        return self._rows.sparse
 
     def subset(self, indices: NDArray[np.int64]) -> Records:
         """A copy of the records at these increasing positions, under the same declarations. Private."""
         return Records(
-            self._rows.take(indices), self._declared, radius=self._radius, intercept=self._intercept
+            self._rows.take(indices),
+            self._declared,
+            radius=self._radius,
+            intercept=self._intercept,
+            nonzeros=self._nonzeros,
         )
 
     def __repr__(self) -> str:
-        facts = ("n", "dim", "radius", "labels", "target", "intercept", "sparse")
+        facts = ["n", "dim", "radius", "labels", "target", "intercept", "sparse"]
+        if self._nonzeros is not None:
+            facts.append("nonzeros")
         return f"Records({', '.join(f'{fact}={getattr(self, fact)!r}' for fact in facts)})"
 
 
@@ -127,6 +221,27 @@ def _checked_radius(radius: float) -> float:
         if not isinstance(radius, bool | str) and low <= float(radius) <= high:
             return float(radius)
     raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
+
+
+def _check_invalid(invalid: str) -> None:
+    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
+        raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
+
+
+def _checked_nonzeros(nonzeros: int | None) -> int | None:
+    if nonzeros is None:
+        return None
+    if isinstance(nonzeros, bool) or not isinstance(nonzeros, int | np.integer) or nonzeros < 1:
+        raise ParameterError("nonzeros must be a whole number of at least 1, or None.")
+    return int(nonzeros)
+
+
+def _entries(table: Any) -> NDArray[Any]:
+    """How many entries of each row are not 0; NaN is one of them."""
+    if not sparse.issparse(table):
+        return np.asarray(np.count_nonzero(table, axis=1))
+    filled = np.concatenate(([0], np.cumsum(table.data != 0)))
+    return np.asarray(np.diff(filled[table.indptr]))
 
 
 def _declaration(labels: Sequence[Label] | None, target: tuple[float, float] | None) -> Classes | Range:

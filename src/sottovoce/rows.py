@@ -8,7 +8,8 @@ d up to 2^27. Each stored row is nevertheless measured again in float64 before i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, NoReturn, final
+from collections.abc import Generator
+from typing import Any, ClassVar, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,13 @@ class Block(NamedTuple):
 
 
 class Rows(Sealed, ABC):
-    """All rows in blocks whose boundaries depend on the public n and dim only."""
+    """All rows in blocks whose boundaries depend on the public n and dim only.
+
+    Where blocks are `streamed`, `read` alone gives them, in order; else `block` gives any of them."""
 
     __slots__ = ("block_length", "dim", "n", "targets")
+    sparse: ClassVar[bool] = False
+    streamed: ClassVar[bool] = False
 
     def __init__(self, targets: Vector, dim: int, block_length: int) -> None:
         self.targets = targets
@@ -76,6 +81,11 @@ class Rows(Sealed, ABC):
 
     @abstractmethod
     def block(self, index: int) -> Block: ...
+
+    def read(self) -> Generator[Block, None, None]:
+        """Every block, in order."""
+        for index in range(self.blocks):
+            yield self.block(index)
 
     @abstractmethod
     def take(self, indices: NDArray[np.int64]) -> Rows:
@@ -106,6 +116,7 @@ class SparseRows(Rows):
     """CSR with float32 entries, cut into blocks once; blocks share the entries and the column indices."""
 
     __slots__ = ("_features",)
+    sparse: ClassVar[bool] = True
 
     def __init__(self, features: Any, targets: Vector) -> None:
         super().__init__(targets, features.shape[1], SPARSE_BLOCK_LENGTH)

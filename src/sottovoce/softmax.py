@@ -12,6 +12,7 @@ from scipy import linalg
 from sottovoce import kernels, softmax_kernels
 from sottovoce.bounds import SoftmaxBounds
 from sottovoce.errors import ParameterError
+from sottovoce.parts import Parts, parts_of
 from sottovoce.queries import Problem
 from sottovoce.records import Records
 from sottovoce.regularizers import L2, Regularizer
@@ -20,6 +21,8 @@ from sottovoce.rounding import Arithmetic
 from sottovoce.rows import Sealed
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sottovoce.arrays import Matrix, Vector
 
 SLOPE = math.nextafter(math.sqrt(2.0), 2.0)
@@ -30,6 +33,12 @@ CURVATURE = 0.5
 
 THIRD = 0.2722
 """sup of the third derivative along a unit direction: 2 sqrt2 times the logistic loss's 1/(6 sqrt3)."""
+
+
+BEND = SLOPE
+"""sup of the third derivative along (u, u, v) over the second along (u, u), v a unit vector.
+
+It is E (u - Eu)^2 (v - Ev), and no entry of v is further from their mean than the widest of them apart."""
 
 
 @final
@@ -75,6 +84,14 @@ class SoftmaxRisk(Sealed):
         """Entries of W: classes times columns."""
         return self._classes * self._records.dim
 
+    @property
+    def objective(self) -> str:
+        """What is minimized, in words. Public."""
+        return (
+            f"mean softmax loss of {self._classes} classes plus {self._regularizer!r}, "
+            f"rows of norm at most {self._records.radius:g}"
+        )
+
     @cached_property
     def problem(self) -> Problem:
         """The public constants: all a method may know."""
@@ -87,8 +104,10 @@ class SoftmaxRisk(Sealed):
             curvature_low=0.0,
             curvature_high=CURVATURE,
             third=THIRD,
+            bend=BEND,
             value_at_zero=math.nextafter(math.log(self._classes), math.inf),
             intercept=self._records.intercept,
+            nonzeros=self._records.nonzeros,
             regularizer=self._regularizer,
         )
 
@@ -101,6 +120,7 @@ class SoftmaxRisk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             function_ulps=64 + self._classes,
+            parts=parts_of(self._records._rows),
         )
         return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
 
@@ -136,6 +156,10 @@ class SoftmaxRisk(Sealed):
         insist_matrix_fits(self._records.dim)
         return kernels.gram(self._records._rows) / self.n
 
+    def gram_diagonal(self) -> Vector:
+        """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
+        return kernels.gram_diagonal(self._records._rows) / self.n
+
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at W, by a dense solver. Exact: for the data's owner only."""
         return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
@@ -159,6 +183,10 @@ class SoftmaxRisk(Sealed):
     def _penalized(self, weights: Matrix) -> Matrix:
         return weights[:, :-1] if self._records.intercept else weights
 
+    def subset(self, indices: NDArray[np.int64]) -> SoftmaxRisk:
+        """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
+        return SoftmaxRisk(self._records.subset(indices), self._regularizer)
+
     def _penalty(self, weights: Matrix) -> float:
         return self._regularizer.value(self._penalized(weights).ravel())
 
@@ -176,21 +204,29 @@ class SoftmaxRisk(Sealed):
 
 @final
 class SoftmaxLine(Sealed):
-    """f on the line W + gamma P: two scores a row and class are kept."""
+    """f on the line W + gamma P: two scores a row and class are kept, where rows are at hand."""
 
     def __init__(self, risk: SoftmaxRisk, weights: Matrix, direction: Matrix) -> None:
         self._risk = risk
         self._weights = weights
         self._direction = direction
-        self._here, self._moves = softmax_kernels.scores_along(risk.records._rows, weights, direction)
+        rows = risk.records._rows
+        if not isinstance(rows, Parts) and not rows.streamed:
+            self._here, self._moves = softmax_kernels.scores_along(rows, weights, direction)
 
     def decrease(self, gamma: float) -> float:
         """f(W) - f(W + gamma P), summed as differences row by row. Exact: for the data's owner only."""
         with np.errstate(over="ignore", invalid="ignore"):
             end = (self._weights + float(gamma) * self._direction).ravel()
         reached = self._risk._weights(end, "w + gamma * direction")
-        total = softmax_kernels.decrease(self._risk.records._rows, self._here, self._moves, float(gamma))
+        total = self._total(float(gamma))
         return total / self._risk.n + self._risk._penalty(self._weights) - self._risk._penalty(reached)
+
+    def _total(self, gamma: float) -> float:
+        rows = self._risk.records._rows
+        if isinstance(rows, Parts) or rows.streamed:
+            return float(softmax_kernels.trials(rows, self._weights, gamma * self._direction[None])[0])
+        return softmax_kernels.decrease(rows, self._here, self._moves, gamma)
 
     def __repr__(self) -> str:
         return f"SoftmaxLine({self._risk!r})"

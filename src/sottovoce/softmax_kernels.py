@@ -13,58 +13,64 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.kernels import _add_sparse, _double, _scale_sparse, _sum, _symmetric
-from sottovoce.rows import Rows
+from sottovoce.kernels import sum_blocks, sum_in_order, symmetric
+from sottovoce.parts import over_parts
+from sottovoce.products import add_sparse, double, scale_sparse
+from sottovoce.rows import Block, Rows
 
 Codes = NDArray[np.intp]
 
 
+@over_parts
 def value(rows: Rows, weights: Matrix) -> float:
     """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
 
-    def add(index: int, total: Vector) -> None:
-        features, targets = rows.block(index)
-        total += losses(_scores(_double(features), weights), _codes(targets)).sum()
+    def add(_: int, block: Block, total: Vector) -> None:
+        features, targets = block
+        total += losses(_scores(double(features), weights), _codes(targets)).sum()
 
-    return float(_sum(rows.blocks, (), add))
+    return float(sum_blocks(rows, (), add))
 
 
+@over_parts
 def gradient(rows: Rows, weights: Matrix) -> Matrix:
     """sum of (p_i - e_y) x_i', shape (K, dim)."""
 
-    def add(index: int, total: Matrix) -> None:
-        features, targets = rows.block(index)
-        wide = _double(features)
+    def add(_: int, block: Block, total: Matrix) -> None:
+        features, targets = block
+        wide = double(features)
         scores = _scores(wide, weights)
         probabilities(scores)
         scores[_codes(targets), np.arange(targets.size)] -= 1.0
         total += _gather(scores, wide)
 
-    return _sum(rows.blocks, weights.shape, add)
+    return sum_blocks(rows, weights.shape, add)
 
 
+@over_parts
 def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
     """Both sums in one pass: the same numbers as `value` and `gradient`."""
     classes = len(weights)
 
-    def add(index: int, total: Matrix) -> None:
-        features, targets = rows.block(index)
-        wide, codes = _double(features), _codes(targets)
+    def add(_: int, block: Block, total: Matrix) -> None:
+        features, targets = block
+        wide, codes = double(features), _codes(targets)
         scores = _scores(wide, weights)
         total[classes, 0] += losses(scores, codes).sum()
         scores[codes, np.arange(codes.size)] -= 1.0
         total[:classes] += _gather(scores, wide)
 
-    total = _sum(rows.blocks, (classes + 1, rows.dim), add)
+    total = sum_blocks(rows, (classes + 1, rows.dim), add)
     return float(total[classes, 0]), total[:classes].copy()
 
 
+@over_parts
 def hessian(rows: Rows, weights: Matrix) -> Matrix:
     """sum of (diag(p_i) - p_i p_i') (x) x_i x_i', exactly symmetric; class by class, shape (K dim, K dim)."""
     classes, dim = weights.shape
 
-    def add(index: int, total: Matrix) -> None:
-        wide = _double(rows.block(index).features)
+    def add(_: int, block: Block, total: Matrix) -> None:
+        wide = double(block.features)
         chances = _scores(wide, weights)
         probabilities(chances)
         for j in range(classes):
@@ -72,43 +78,44 @@ def hessian(rows: Rows, weights: Matrix) -> Matrix:
                 factor = chances[j] * ((j == k) - chances[k])
                 place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
                 if sparse.issparse(wide):
-                    _add_sparse(place, wide.T @ _scale_sparse(wide, factor))
+                    add_sparse(place, wide.T @ scale_sparse(wide, factor))
                 else:
                     place += wide.T @ (wide * factor[:, None])
 
-    upper = _sum(rows.blocks, (classes * dim, classes * dim), add)
+    upper = sum_blocks(rows, (classes * dim, classes * dim), add)
     for j in range(classes):
         for k in range(j + 1, classes):
             upper[k * dim : (k + 1) * dim, j * dim : (j + 1) * dim] = upper[
                 j * dim : (j + 1) * dim, k * dim : (k + 1) * dim
             ].T
-    return _symmetric(upper)
+    return symmetric(upper)
 
 
+@over_parts
 def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vector:
     """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row."""
     ends = directions + weights
 
-    def add(index: int, total: Vector) -> None:
-        features, targets = rows.block(index)
-        wide, codes = _double(features), _codes(targets)
+    def add(_: int, block: Block, total: Vector) -> None:
+        features, targets = block
+        wide, codes = double(features), _codes(targets)
         here = losses(_scores(wide, weights), codes)
         for j, end in enumerate(ends):
             total[j] += (here - losses(_scores(wide, end), codes)).sum()
 
-    return _sum(rows.blocks, (len(directions),), add)
+    return sum_blocks(rows, (len(directions),), add)
 
 
 def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix, Matrix]:
     """Scores at W, and how fast they move along the direction, each of shape (K, n)."""
     here, moves = np.empty((len(weights), rows.n)), np.empty((len(weights), rows.n))
 
-    def fill(index: int, _: Vector) -> None:
-        wide = _double(rows.block(index).features)
+    def fill(index: int, block: Block, _: Vector) -> None:
+        wide = double(block.features)
         here[:, rows.span(index)] = _scores(wide, weights)
         moves[:, rows.span(index)] = _scores(wide, direction)
 
-    _sum(rows.blocks, (), fill)
+    sum_blocks(rows, (), fill)
     return here, moves
 
 
@@ -121,7 +128,7 @@ def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
         there = here[:, span] + length * moves[:, span]
         total += (losses(here[:, span].copy(), codes) - losses(there, codes)).sum()
 
-    return float(_sum(rows.blocks, (), add))
+    return float(sum_in_order(rows.blocks, (), add))
 
 
 def losses(scores: Matrix, codes: Codes) -> Vector:

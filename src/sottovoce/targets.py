@@ -54,7 +54,7 @@ class Classes:
                 f"labels are {'text' if text else 'numbers'} but y is not. Convert y or declare its labels."
             )
         codes = np.full(y.size, -1.0)
-        if y.dtype.kind in "TO":
+        if y.dtype.kind == "O":
             table = {label: index for index, label in enumerate(self.labels)}
             codes[:] = [_look_up(table, entry) for entry in y]
         else:
