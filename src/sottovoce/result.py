@@ -6,19 +6,19 @@ import enum
 import json
 import math
 import os
-import tempfile
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.files import read_json, write
+from sottovoce.intervals import Intervals
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Vector
-    from sottovoce.queries import Problem
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.queries import Answer, Problem
 
 FORMAT = "sottovoce-result/1"
 
@@ -68,33 +68,45 @@ class Guarantee:
     def __str__(self) -> str:
         if self.simulated:
             return "none: the noise was simulated from a seed, so nothing is private"
-        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy, neighbours: {self.relation}, n = {self.n}"
+        promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+        return f"{promise}, neighbours: {self.relation}, n = {self.n}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceRow:
-    """One step as released: noisy quantities only. `mu_squared` is what the step was charged."""
+    """One step as released: noisy quantities only. `mu_squared` is what the step was charged.
+
+    `gradient_noise` is the root mean square length of the noise in the gradient, and the true smallest
+    eigenvalue lies at most `curvature_margin` below `curvature`, at the level of that test."""
 
     kind: str
     gradient_norm: float | None = None
     curvature: float | None = None
     step_length: float | None = None
     mu_squared: float = 0.0
+    gradient_noise: float | None = None
+    curvature_margin: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method returns to `minimize`."""
+    """What a method returns: the answers taken at `weights`, one of at most `tests` such points."""
 
     weights: Vector
     stop: Stop
     certificate: Certificate
     trace: tuple[TraceRow, ...]
+    gradient: Answer[Vector] | None
+    hessian: Answer[Matrix] | None
+    tests: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """A trained model with its promises. Holds noisy quantities and public constants only."""
+    """A trained model with its promises. Holds noisy quantities and public constants only.
+
+    `ledger` names the ledger that was charged and `ledger_head` seals its charges: see `Ledger.verify`.
+    `spending` is the part of the run's budget that each kind of query was charged."""
 
     weights: Vector
     stop: Stop
@@ -106,6 +118,10 @@ class Result:
     simulated: bool
     ledger: str
     version: str
+    objective: str
+    intervals: Intervals
+    spending: dict[str, float]
+    ledger_head: str = ""
 
     def __repr__(self) -> str:
         return (
@@ -128,14 +144,18 @@ class Result:
             "format": FORMAT,
             "version": self.version,
             "method": self.method,
+            "objective": self.objective,
             "weights": self.weights.tolist(),
             "stop": self.stop.name,
             "certificate": asdict(self.certificate),
             "guarantee": asdict(self.guarantee),
             "tolerance": None if self.tolerance is None else asdict(self.tolerance),
             "trace": [asdict(row) for row in self.trace],
+            "intervals": asdict(self.intervals),
+            "spending": self.spending,
             "simulated": self.simulated,
             "ledger": self.ledger,
+            "ledger_head": self.ledger_head,
         }
 
     @classmethod
@@ -156,41 +176,24 @@ class Result:
                 guarantee=Guarantee(**raw["guarantee"]),
                 tolerance=None if raw["tolerance"] is None else Tolerance(**raw["tolerance"]),
                 trace=tuple(TraceRow(**row) for row in raw["trace"]),
+                intervals=Intervals.from_dict(raw["intervals"]),
+                spending={str(query): float(share) for query, share in raw["spending"].items()},
                 method=str(raw["method"]),
+                objective=str(raw["objective"]),
                 simulated=bool(raw["simulated"]),
                 ledger=str(raw["ledger"]),
                 version=str(raw["version"]),
+                ledger_head=str(raw.get("ledger_head", "")),
             )
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(
                 "this saved result is damaged: a field is missing or has the wrong type."
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write JSON to a temporary file and rename it, so nothing half-written is ever seen."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        write(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        try:
-            raw = json.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise DataError(f"there is no saved result at {os.fspath(path)}.") from None
-        except (OSError, ValueError, RecursionError):
-            raise DataError(f"{os.fspath(path)} cannot be read as a saved result (JSON).") from None
-        return cls.from_dict(raw)
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace a file in one step: the old content or the new, never a part."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        return cls.from_dict(read_json(path, "saved result"))

@@ -1,4 +1,4 @@
-"""The command line: `sottovoce COMMAND`."""
+"""The command line: `sottovoce COMMAND`. Commands import what they need when they run."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ import sys
 
 import typer
 
+from sottovoce.cli.audit import audit
+from sottovoce.cli.bench import bench
+from sottovoce.cli.demo import demo
+from sottovoce.cli.evaluate import evaluate
+from sottovoce.cli.fit import fit
+from sottovoce.cli.ledger import ledger
+from sottovoce.cli.plan import plan
+from sottovoce.cli.predict import predict
+from sottovoce.cli.report import report
+from sottovoce.cli.schema import schema
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
 app = typer.Typer(
     name="sottovoce",
-    help="Train models on sensitive records under differential privacy, with no tuning, and say what was reached.",
+    help="Train models on sensitive records under differential privacy, with no tuning, and be told what was "
+    "reached.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-@app.callback()
-def _root() -> None:
-    """Keeps `sottovoce demo` a subcommand while it is the only one."""
-
-
-@app.command()
-def demo(
-    epsilon: float = typer.Option(1.0, help="Privacy budget epsilon, above 0; smaller is more private."),
-    delta: float = typer.Option(1e-6, help="Privacy budget delta, well below 1/n."),
-) -> None:
-    """Train a private model on real, public data (Covertype) and show what it reached."""
-    from sottovoce.cli.demo import run
-
-    run(epsilon, delta)
+for command in (demo, schema, plan, fit, predict, evaluate, report, audit, bench):
+    app.command()(command)
+app.add_typer(ledger, name="ledger")
 
 
 def main() -> None:
@@ -38,5 +37,12 @@ def main() -> None:
     try:
         app()
     except SottovoceError as error:
-        print(f"sottovoce: {error}", file=sys.stderr)
+        print(f"sottovoce: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(3 if isinstance(error, BudgetExceeded) else 1)
+    except Exception as error:
+        # what other libraries raise may quote data, so only its kind is told
+        print(
+            f"sottovoce: stopped by an unexpected {type(error).__name__}; please report this.",
+            file=sys.stderr,
+        )
+        sys.exit(1)

@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from sottovoce.accounting import Budget
-from sottovoce.data import covertype
-from sottovoce.losses import Logistic
-from sottovoce.training import minimize
-from sottovoce.records import Records
-from sottovoce.regularizers import L2
-from sottovoce.risk import Risk
+from sottovoce.cli.options import OUTPUT
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from sottovoce.result import Result
 
 
-def run(epsilon: float, delta: float) -> None:
-    """Train at (epsilon, delta) on four fifths of the rows and print what is guaranteed and reached."""
-    console = Console(highlight=False)
+def demo(
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy budget epsilon, above 0; smaller is more private.")
+    ] = 1.0,
+    delta: Annotated[float, typer.Option(help="Privacy budget delta, well below 1/n.")] = 1e-6,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write this HTML page.", rich_help_panel=OUTPUT)
+    ] = None,
+) -> None:
+    """Train a private model on real, public data (Covertype) and show what it reached."""
+    import numpy as np
+
+    from sottovoce.accounting import Budget
+    from sottovoce.cli import output as out
+    from sottovoce.data import covertype
+    from sottovoce.files import insist_writable, write
+    from sottovoce.losses import Logistic
+    from sottovoce.records import Records
+    from sottovoce.regularizers import L2
+    from sottovoce.report import Card, render
+    from sottovoce.risk import Risk
+    from sottovoce.training import minimize
+
     budget = Budget(epsilon=epsilon, delta=delta)
+    if report is not None:
+        insist_writable(report)
     table = covertype.load().two_classes()
     held_out = table.held_out()
     training, test = table.rows(~held_out), table.rows(held_out)
-    console.print(
+    out.console().print(
         f"[bold]Covertype[/] (public, UCI, CC BY 4.0): is a forest patch spruce or pine? "
         f"{training.cover.size:,} records to train on, {test.cover.size:,} held out."
     )
     records = Records.from_arrays(training.bounded(), training.signs(), radius=1.0, labels=(-1, 1))
     risk = Risk(records, loss=Logistic(), regularizer=L2(1e-6))
-    result = minimize(risk, budget=budget, method="majorize", progress=console.is_terminal)
-    console.print(_trace(result))
-    console.print(f"[bold]Guarantee[/]    {result.guarantee}")
-    console.print(f"[bold]Certificate[/]  {result.certificate}")
-    console.print(f"[bold]Stopped[/]      {result.stop}")
-    scores = test.bounded() @ result.weights
-    accuracy = float(np.mean((scores > 0) == (test.signs() > 0)))
-    share = float(np.mean(test.cover == 2))
-    console.print(
-        f"[bold]Accuracy[/]     {accuracy:.4f} on the held-out rows (always saying pine: {share:.4f}). This figure "
-        "is exact because the demo data are public; on private data it would need a share of the budget."
+    result = minimize(risk, budget=budget, method="majorize", progress=out.is_watched())
+    out.console().print(_trace(result))
+    accuracy = float(np.mean((test.bounded() @ result.weights > 0) == (test.signs() > 0)))
+    always = float(np.mean(test.cover == 2))
+    out.say(
+        {
+            "Guarantee": result.guarantee,
+            "Certificate": result.certificate,
+            "Stopped": result.stop,
+            "Accuracy": f"{accuracy:.4f} on the held-out rows (always saying pine: {always:.4f}). This is "
+            "exact because the demo data are public; on private data it would need a share of the budget.",
+        }
     )
+    if report is not None:
+        features = covertype.bounded_names()
+        card = Card(dataset="Covertype", features=features, unit=13.0**-0.5, target="spruce rather than pine")
+        write(report, render(result, card))
+        out.say({"Wrote": report})
 
 
 def _trace(result: Result) -> Table:
+    from rich.table import Table
+
     table = Table(title="What was released, noise included", title_justify="left")
     for heading in ("step", "kind", "noisy gradient norm", "step length", "share of budget"):
         table.add_column(heading, justify="left" if heading == "kind" else "right")

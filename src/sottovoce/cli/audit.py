@@ -1,0 +1,50 @@
+"""`sottovoce audit`: attack a method and see how much privacy it must have lost at least."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import AsJson
+
+
+def audit(
+    method: Annotated[str, typer.Option(help="Method by name.")] = "majorize",
+    epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The delta that is claimed.")] = 1e-5,
+    runs: Annotated[
+        int, typer.Option(help="Attacks, half on each of two neighbours; more prove more.")
+    ] = 2000,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Tolerance of the gradient, for methods that need one.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the bounds.")] = 0.999,
+    exact: Annotated[bool, typer.Option(help="Draw the exact noise instead of a faster stand-in.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a method on synthetic neighbours, many times, and bound the epsilon it lost from below.
+
+    An audit cannot prove privacy, but it can refute a claim. Exit code 1 means refuted.
+    """
+    from sottovoce.accounting import Budget
+    from sottovoce.audit import audit as attack
+    from sottovoce.cli import output as out
+    from sottovoce.progress import waiting
+    from sottovoce.result import Tolerance
+
+    with waiting(out.is_watched(), f"attacking {method} {runs} times"):
+        found = attack(
+            method,
+            Budget(epsilon, delta),
+            runs=runs,
+            tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+            confidence=confidence,
+            exact=exact,
+        )
+    if as_json:
+        out.say_json(found.to_dict())
+    else:
+        print(found)
+    if found.flagged:
+        raise typer.Exit(1)

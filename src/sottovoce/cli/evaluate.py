@@ -1,0 +1,141 @@
+"""`sottovoce evaluate`: private figures about a model on a test set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sottovoce.cli.options import (
+    AsJson,
+    Data,
+    Dataset,
+    Delimiter,
+    Delta,
+    Epsilon,
+    Invalid,
+    LedgerFile,
+    Simulate,
+    delta_of,
+)
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Budget, Ledger
+    from sottovoce.figures import Calibration, Confusion, Estimate
+    from sottovoce.model import Model
+    from sottovoce.tables import Table
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model file from `sottovoce fit`.", show_default=False)],
+    data: Data,
+    epsilon: Epsilon,
+    delta: Delta,
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    simulate: Simulate = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of every interval.")] = 0.95,
+    invalid: Invalid = "raise",
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model on a test set, privately for the people in that set.
+
+    Classes: accuracy, log loss, calibration and confusion matrix, each with an interval. A range: the mean
+    absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
+    """
+    from sottovoce import tables
+    from sottovoce.accounting import Budget
+    from sottovoce.cli import output as out
+    from sottovoce.declarations import declared_delta
+    from sottovoce.model import Model
+    from sottovoce.progress import waiting
+
+    loaded = Model.load(model)
+    account = out.open_ledger(ledger, dataset)
+    with waiting(out.is_watched(), f"reading {data.name}"):
+        table = tables.read(data, loaded.schema, invalid=invalid, delimiter=delimiter)
+        budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)))
+        figures = _figures(loaded, table, budget, account, simulate, confidence)
+    if as_json:
+        out.say_json(
+            {"simulated": simulate is not None, **{name: _plain(part) for name, part in figures.items()}}
+        )
+        return
+    if simulate is not None:
+        out.say({"Not private": "the noise was simulated from a seed"})
+    for name, part in figures.items():
+        out.console().print(_shown(name, part))
+
+
+def _figures(
+    model: Model, table: Table, budget: Budget, ledger: Ledger | None, simulate: int | None, confidence: float
+) -> dict[str, Estimate | Calibration | Confusion]:
+    from sottovoce import evaluation
+
+    options: dict[str, Any] = {
+        "budget": budget,
+        "ledger": ledger,
+        "simulate": simulate,
+        "confidence": confidence,
+    }
+    asked = (model, table.features, table.target)
+    if not model.is_classifier:
+        assert model.schema.target is not None
+        assert model.schema.target.range is not None
+        target = model.schema.target.range
+        return {"absolute error": evaluation.absolute_error(*asked, target=target, **options)}
+    if not hasattr(model, "predict_proba"):
+        return {"accuracy": evaluation.accuracy(*asked, **options)}
+    found = evaluation.evaluate(*asked, **options)
+    return {
+        "accuracy": found.accuracy,
+        "log loss": found.log_loss,
+        "calibration": found.calibration,
+        "confusion": found.confusion,
+    }
+
+
+def _plain(figure: Estimate | Calibration | Confusion) -> dict[str, Any]:
+    from dataclasses import fields
+
+    import numpy as np
+
+    raw = {field.name: getattr(figure, field.name) for field in fields(figure)}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in raw.items()}
+
+
+def _shown(name: str, figure: Estimate | Calibration | Confusion) -> Any:
+    from rich.table import Table
+
+    from sottovoce.figures import Confusion, Estimate
+
+    if isinstance(figure, Estimate):
+        return str(figure)
+    level = f"{100 * figure.confidence:g} % confidence"
+    if isinstance(figure, Confusion):
+        table = Table(title=f"Rows by true and predicted class, each within {figure.margin:.0f}, {level}")
+        table.add_column("true")
+        for label in figure.classes:
+            table.add_column(f"says {label}", justify="right")
+        for label, counts in zip(figure.classes, figure.counts, strict=True):
+            table.add_row(str(label), *(f"{count:,.0f}" for count in counts))
+        return table
+    table = Table(title=f"How often it happened, by predicted probability, {level}")
+    for heading in ("predicted", "rows", "happened", "interval"):
+        table.add_column(heading, justify="right")
+    bins = zip(
+        figure.edges[:-1],
+        figure.edges[1:],
+        figure.counts,
+        figure.frequency,
+        figure.low,
+        figure.high,
+        strict=True,
+    )
+    for start, end, count, share, low, high in bins:
+        table.add_row(
+            f"{start:.2f} to {end:.2f}", f"{count:,.0f}", f"{share:.3f}", f"{low:.3f} to {high:.3f}"
+        )
+    return table

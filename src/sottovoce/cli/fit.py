@@ -1,0 +1,122 @@
+"""`sottovoce fit`: from a table to a private model and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import (
+    OUTPUT,
+    TRAINING,
+    AsJson,
+    Data,
+    Dataset,
+    Delimiter,
+    Delta,
+    Epsilon,
+    Invalid,
+    LedgerFile,
+    Simulate,
+    delta_of,
+)
+
+
+def fit(
+    data: Data,
+    schema: Annotated[
+        Path, typer.Option(help="Declared columns, see `sottovoce schema`.", show_default=False)
+    ],
+    epsilon: Epsilon,
+    delta: Delta,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model file to write (JSON).", rich_help_panel=OUTPUT)
+    ],
+    report: Annotated[
+        Path | None, typer.Option(help="Also write this HTML page.", rich_help_panel=OUTPUT)
+    ] = None,
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="Loss by name. Classes: logistic; a range: pseudo-huber; others in docs/choosing.md.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "majorize",
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop at the first point whose gradient norm is certified below this.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
+    strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
+    intervals: Annotated[
+        float,
+        typer.Option(
+            help="Part of the budget kept for intervals of the coefficients.", rich_help_panel=TRAINING
+        ),
+    ] = 0.0,
+    simulate: Simulate = None,
+    invalid: Invalid = "raise",
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> None:
+    """Train a private model on a CSV or Parquet file.
+
+    Example: sottovoce fit claims.csv --schema schema.toml --epsilon 1 --delta 1e-6 -o model.json
+    """
+    from sottovoce import fitting
+    from sottovoce.cli import output as out
+    from sottovoce.files import insist_writable, write
+    from sottovoce.report import render
+    from sottovoce.result import Tolerance
+    from sottovoce.schema import Schema
+
+    declared = Schema.load(schema)
+    for path in (output, report):
+        if path is not None:
+            insist_writable(path)
+    account = out.open_ledger(ledger, dataset)
+    model = fitting.fit(
+        data,
+        declared,
+        epsilon=epsilon,
+        delta=delta_of(delta),
+        dataset=dataset or data.name.split(".")[0],
+        loss=loss,
+        regularizer=regularizer,
+        strength=strength,
+        method=method,
+        tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+        intervals=intervals,
+        ledger=account,
+        simulate=simulate,
+        invalid=invalid,
+        delimiter=delimiter,
+        progress=out.is_watched(),
+    )
+    model.save(output)
+    if report is not None:
+        write(report, render(model.result, model.card()))
+    written = {"model": str(output), **({} if report is None else {"report": str(report)})}
+    if as_json:
+        out.say_json({**written, **out.summary(model.result)})
+        return
+    result = model.result
+    out.say(
+        {
+            "Guarantee": result.guarantee,
+            "Certificate": result.certificate,
+            "Stopped": result.stop,
+            "Wrote": ", ".join(written.values()),
+        }
+    )
+    if account is None and not result.simulated:
+        out.console().print(
+            "[dim]No ledger was charged: another model on these records adds its budget to this one.[/]"
+        )

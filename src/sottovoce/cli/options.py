@@ -1,0 +1,63 @@
+"""Options that several commands share, each with the words its help shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+PRIVACY, TRAINING, OUTPUT = "Privacy", "Training", "Output"
+
+Epsilon: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        help="Privacy budget; smaller is more private. 1 is strong, 10 is weak.", rich_help_panel=PRIVACY
+    ),
+]
+Delta: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Chance that the guarantee fails, well below 1/n: a number, or 1/n^1.1.", rich_help_panel=PRIVACY
+    ),
+]
+LedgerFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="Charge this ledger file, so that all models on the data share one cap.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+Dataset: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Name of the data set, in the ledger and in the report.", rich_help_panel=PRIVACY),
+]
+Simulate: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SEED", help="Seeded noise: repeatable, NOT private, and marked so.", rich_help_panel=PRIVACY
+    ),
+]
+Invalid: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="What to do with unusable rows: raise (refuse the file) or zero (blank them, say nothing).",
+        rich_help_panel=PRIVACY,
+    ),
+]
+Data: TypeAlias = Annotated[
+    Path, typer.Argument(help="A .csv, .csv.gz or .parquet file.", show_default=False)
+]
+Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
+]
+
+
+def delta_of(text: str) -> float | str:
+    """A number where the text is one, else the text itself, such as 1/n^1.1."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

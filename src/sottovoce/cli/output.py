@@ -1,0 +1,78 @@
+"""What commands print: words for people on a terminal, or one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import LedgerError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sottovoce.accounting import Ledger
+    from sottovoce.report import Card
+    from sottovoce.result import Result
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def say(lines: dict[str, object]) -> None:
+    """A bold word and its text a line."""
+    from rich.markup import escape
+
+    shown = console()
+    width = max(map(len, lines)) + 2
+    for word, text in lines.items():
+        shown.print(f"[bold]{word.ljust(width)}[/]{escape(str(text))}")
+
+
+def say_json(values: dict[str, Any]) -> None:
+    print(json.dumps(values, indent=1, allow_nan=False))
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """A result without its weights and trace, for --json."""
+    raw = result.to_dict()
+    kept = ("method", "objective", "stop", "guarantee", "certificate", "spending", "simulated", "ledger")
+    return {name: raw[name] for name in kept}
+
+
+def is_watched() -> bool:
+    """Whether standard error is a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True).is_terminal
+
+
+def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
+    """The ledger of a data set that was created before; nothing is created here by a slip of the pen."""
+    if path is None:
+        return None
+    from sottovoce.accounting import Ledger
+
+    if dataset is None:
+        raise LedgerError("name the data set to charge: --ledger FILE --dataset NAME.")
+    if not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}. Create it: sottovoce ledger create {path} --dataset {dataset} "
+            "--epsilon E --delta D."
+        )
+    return Ledger.open(path, dataset=dataset)
+
+
+def saved_run(path: Path) -> tuple[Result, Card | None]:
+    """The result in a saved run or a model file, and what the latter says about it."""
+    from sottovoce import model, result
+    from sottovoce.files import read_json
+
+    raw = read_json(path, "saved run or model file")
+    if isinstance(raw, dict) and raw.get("format") == model.FORMAT:
+        found = model.Model.from_dict(raw)
+        return found.result, found.card()
+    return result.Result.from_dict(raw), None

@@ -1,0 +1,86 @@
+"""`sottovoce plan`: what a budget can buy, before any data is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, delta_of
+
+if TYPE_CHECKING:
+    from sottovoce.schema import Schema
+
+
+def plan(
+    rows: Annotated[int, typer.Option(help="How many records there will be.", show_default=False)],
+    epsilon: Epsilon,
+    delta: Delta,
+    schema: Annotated[
+        Path | None, typer.Option(help="Declared columns; they say how many weights there are.")
+    ] = None,
+    weights: Annotated[int | None, typer.Option(help="How many weights, if there is no schema.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Loss by name.", rich_help_panel=TRAINING)] = None,
+    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "majorize",
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="A gradient norm to be certified: is it in reach?", rich_help_panel=TRAINING),
+    ] = None,
+    regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
+    strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
+    as_json: AsJson = False,
+) -> None:
+    """Forecast a run from public numbers: its noise, its steps, and what it can expect to certify.
+
+    Example: sottovoce plan --rows 500000 --schema schema.toml --epsilon 1 --delta 1e-6
+    """
+    from sottovoce import losses, planner, regularizers
+    from sottovoce.accounting import Budget
+    from sottovoce.cli import output as out
+    from sottovoce.declarations import declared_delta
+    from sottovoce.errors import ParameterError
+    from sottovoce.result import Tolerance
+    from sottovoce.schema import Schema
+
+    if (schema is None) == (weights is None):
+        raise ParameterError("say how many weights there are: --schema FILE, or --weights NUMBER.")
+    if rows < 1:
+        raise ParameterError("--rows must be at least 1.")
+    declared = None if schema is None else Schema.load(schema)
+    name, target = _aim(declared, loss)
+    found = planner.plan(
+        n=rows,
+        dim=_width(declared) if declared is not None else weights or 0,
+        loss=losses.by_name(name),
+        budget=Budget(epsilon, declared_delta(delta_of(delta), rows)),
+        regularizer=regularizers.by_name(regularizer, strength),
+        method=method,
+        tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+        target=target,
+    )
+    if as_json:
+        out.say_json(found.to_dict())
+    else:
+        print(found)
+
+
+def _width(schema: Schema) -> int:
+    from sottovoce.encoding import feature_names
+
+    return len(feature_names(schema))
+
+
+def _aim(schema: Schema | None, loss: str | None) -> tuple[str, tuple[float, float] | None]:
+    """The loss that `fit` would take, and the range its target is mapped to, if it is a number."""
+    from sottovoce import fitting, losses
+    from sottovoce.errors import ParameterError
+
+    aim = None if schema is None else schema.target
+    if aim is None:
+        name = loss or fitting.LOGISTIC
+        return name, None if losses.by_name(name).kind is losses.Kind.MARGIN else (-1.0, 1.0)
+    if aim.classes is not None and len(aim.classes) > 2:
+        raise ParameterError("plans cover two classes or a range; with more classes plan for two of them.")
+    name = fitting.chosen_loss(loss, aim)
+    return name, None if aim.classes is not None else (-1.0, 1.0)

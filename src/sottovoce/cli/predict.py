@@ -1,0 +1,42 @@
+"""`sottovoce predict`: what a model says about each row of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file from `sottovoce fit`.", show_default=False)],
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="CSV file to write.", rich_help_panel=OUTPUT)
+    ],
+    delimiter: Delimiter = ",",
+    as_json: AsJson = False,
+) -> None:
+    """Predict each row of a table; one line of output a row, in its order.
+
+    Predictions are exact functions of the rows: if these are sensitive, so are the predictions.
+    """
+    from sottovoce import tables
+    from sottovoce.cli import output as out
+    from sottovoce.files import insist_writable, write
+    from sottovoce.model import Model
+    from sottovoce.predictions import as_csv
+    from sottovoce.progress import waiting
+
+    insist_writable(output)
+    loaded = Model.load(model)
+    with waiting(out.is_watched(), f"reading {data.name}"):
+        rows = tables.read(data, loaded.schema, target=False, delimiter=delimiter).features
+        content = as_csv(loaded, rows)
+    write(output, content)
+    if as_json:
+        out.say_json({"predictions": str(output), "rows": len(rows)})
+    else:
+        out.say({"Predicted": f"{len(rows):,} rows", "Wrote": output})

@@ -1,0 +1,35 @@
+"""`sottovoce report`: the page to show a privacy officer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import OUTPUT, AsJson
+
+
+def report(
+    run: Annotated[
+        Path, typer.Argument(help="A saved run (Result.save) or a model file (fit).", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="HTML file to write.", rich_help_panel=OUTPUT)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Write one self-contained page: what is guaranteed, what was reached, where the budget went.
+
+    It opens offline, asks nothing of any server, and holds nothing that was not released already.
+    """
+    from sottovoce.cli import output as out
+    from sottovoce.files import write
+    from sottovoce.report import render
+
+    result, card = out.saved_run(run)
+    write(output, render(result, card))
+    if as_json:
+        out.say_json({"report": str(output)})
+    else:
+        out.say({"Wrote": output})

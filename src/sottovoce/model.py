@@ -1,0 +1,183 @@
+"""A trained model as a file: weights, schema, guarantee, certificate and versions, all public or noisy."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.files import read_json, write
+from sottovoce.result import Result
+from sottovoce.schema import Schema
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix
+    from sottovoce.report import Card
+
+FORMAT = "sottovoce-model/1"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """A private linear model of a declared table. Holds no data; may be published as it is.
+
+    Methods take rows encoded by its schema, as `encode` makes them of a dataframe. Predictions for private
+    records are exact functions of these records: for their owner only."""
+
+    result: Result
+    schema: Schema
+    loss: str
+    dataset: str
+    created: str
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if self.schema.target is None or self.result.weights.size != self._outputs * self._columns:
+            raise DataError("this model's weights do not fit its schema. Fit it again.")
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Declared classes in ascending order; of two, the second is that of positive scores."""
+        assert self.schema.target is not None
+        if self.schema.target.classes is None:
+            raise AttributeError("a regression model has no classes.")
+        found: list[Any] = sorted(self.schema.target.classes)
+        return np.array(found)
+
+    @property
+    def is_classifier(self) -> bool:
+        return self.schema.target is not None and self.schema.target.classes is not None
+
+    @property
+    def _outputs(self) -> int:
+        if not self.is_classifier:
+            return 1
+        return len(self.classes_) if len(self.classes_) > 2 else 1
+
+    @property
+    def _columns(self) -> int:
+        from sottovoce.encoding import feature_names
+
+        return len(feature_names(self.schema))
+
+    def encode(self, table: Any) -> NDArray[np.float32]:
+        """Rows of a pandas, polars or pyarrow table as this model takes them."""
+        from sottovoce.encoding import BoundedEncoder
+
+        rows: NDArray[np.float32] = BoundedEncoder(self.schema).transform(table)
+        return rows
+
+    def decision_function(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Scores <x, w>: one a row, or one a row and class where there are more than two."""
+        weights = self.result.weights.reshape(self._outputs, -1)
+        if rows.ndim != 2 or rows.shape[1] != weights.shape[1]:
+            raise DataError(
+                f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode."
+            )
+        scores: Matrix = rows @ weights.T
+        return scores[:, 0] if self._outputs == 1 else scores
+
+    def predict(self, rows: NDArray[np.floating[Any]]) -> NDArray[Any]:
+        """The class with the largest score, or the predicted number."""
+        scores = self.decision_function(rows)
+        if not self.is_classifier:
+            return self._middle + self._reach * scores
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    @property
+    def predict_proba(self) -> Callable[[NDArray[np.floating[Any]]], Matrix]:
+        """Probability of each class, columns in the order of classes_; the logistic loss alone gives them."""
+        if not self.is_classifier or self.loss != "logistic":
+            raise AttributeError('this model gives no probabilities. Fit a classifier with loss "logistic".')
+        return self._chances
+
+    def _chances(self, rows: NDArray[np.floating[Any]]) -> Matrix:
+        scores = self.decision_function(rows)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        assert self.schema.target is not None
+        return self.schema.target.range or (-1.0, 1.0)
+
+    @property
+    def _middle(self) -> float:
+        return self._bounds[0] / 2.0 + self._bounds[1] / 2.0
+
+    @property
+    def _reach(self) -> float:
+        return self._bounds[1] / 2.0 - self._bounds[0] / 2.0
+
+    def card(self) -> Card:
+        """What the report says about this model beyond its result."""
+        from sottovoce.encoding import feature_names
+        from sottovoce.report import Card
+
+        assert self.schema.target is not None
+        return Card(
+            dataset=self.dataset,
+            features=feature_names(self.schema),
+            unit=self._reach / math.sqrt(len(self.schema.columns) + 1),
+            outputs=tuple(map(str, self.classes_)) if self._outputs > 1 else (),
+            target=self.schema.target.name,
+            schema_digest=self.schema.digest,
+            trained=self.created,
+            versions=self.versions,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready values; floats survive the round trip exactly."""
+        return {
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "created": self.created,
+            "versions": self.versions,
+            "loss": self.loss,
+            "schema_digest": self.schema.digest,
+            "schema": self.schema.to_dict(),
+            "result": self.result.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, raw: object) -> Model:
+        """Rebuild a model from `to_dict`; anything else is refused."""
+        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+            raise DataError(
+                f"this is not a model file: its format must be {FORMAT!r}. Write one with sottovoce fit."
+            )
+        try:
+            model = cls(
+                result=Result.from_dict(raw["result"]),
+                schema=Schema.from_dict(raw["schema"]),
+                loss=str(raw["loss"]),
+                dataset=str(raw["dataset"]),
+                created=str(raw["created"]),
+                versions={str(name): str(version) for name, version in raw["versions"].items()},
+            )
+        except ParameterError:
+            raise DataError("this model file is damaged: its schema cannot be read.") from None
+        except (AttributeError, KeyError, TypeError):
+            raise DataError("this model file is damaged: a field is missing or has the wrong type.") from None
+        if model.schema.digest != raw.get("schema_digest"):
+            raise DataError("this model file is damaged: its schema was changed after training.")
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON in one step."""
+        write(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        return cls.from_dict(read_json(path, "model file"))

@@ -1,0 +1,30 @@
+"""What a page says about a model beyond its Result: all of it declared or public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Names and versions. `unit` turns a weight into the effect of a full move of its feature.
+
+    `outputs` names the blocks of weights, one a class, if there are several."""
+
+    dataset: str = ""
+    features: tuple[str, ...] = ()
+    unit: float | None = None
+    outputs: tuple[str, ...] = ()
+    target: str = ""
+    schema_digest: str = ""
+    trained: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def names(self, count: int) -> list[str]:
+        """A name for each of `count` weights, invented where none was declared."""
+        outputs = self.outputs if len(self.outputs) > 1 else ("",)
+        if len(self.features) * len(outputs) != count:
+            return [f"weight {place}" for place in range(1, count + 1)]
+        return [f"{output}: {name}" if output else name for output in outputs for name in self.features]

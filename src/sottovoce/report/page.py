@@ -1,0 +1,224 @@
+"""The page: one HTML file with its style, script and charts inside, made from a Result and a Card alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from sottovoce.report import charts, words
+from sottovoce.report.card import Card
+from sottovoce.report.coefficients import coefficients
+from sottovoce.report.markup import element, level, number, percent, text
+
+if TYPE_CHECKING:
+    from sottovoce.result import Result
+
+Clock = Callable[[], datetime]
+
+SECTIONS = (
+    ("guarantee", "What is guaranteed"),
+    ("certificate", "What was reached"),
+    ("budget", "Where the budget went"),
+    ("steps", "Step by step"),
+    ("coefficients", "Coefficients"),
+    ("card", "Model card"),
+)
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> str:
+    """The page as text: the same bytes for the same result, card and date.
+
+    Holds noisy quantities and public constants only; opens offline and asks for nothing."""
+    about = card or Card()
+    bodies = {
+        "guarantee": _guarantee(result),
+        "certificate": _paragraphs(words.certificate(result)),
+        "budget": _budget(result),
+        "steps": _steps(result),
+        "coefficients": coefficients(result, about),
+        "card": _card(result, about, clock().date().isoformat()),
+    }
+    sections = "\n".join(
+        element("section", element("h2", text(title)) + bodies[name], id=name) for name, title in SECTIONS
+    )
+    return _document(f"Privacy report: {about.dataset or 'private model'}", _header(result, about) + sections)
+
+
+def _document(title: str, content: str) -> str:
+    style, script = (
+        files("sottovoce.report").joinpath(n).read_text("utf-8") for n in ("page.css", "page.js")
+    )
+    head = (
+        '<meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="color-scheme" content="light dark">'
+        '<link rel="icon" href="data:,">'
+    )
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>{head}\n<title>{text(title)}</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n{content}\n</main>\n"
+        f'<div id="tip" role="status" hidden></div>\n<script>\n{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def _header(result: Result, card: Card) -> str:
+    links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title in SECTIONS)
+    facts = (
+        ("\u03b5", "none" if result.simulated else f"{result.guarantee.epsilon:g}"),
+        ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),
+        ("records", f"{result.guarantee.n:,}"),
+        ("gradient norm \u2264", number(result.certificate.gradient_norm_at_most)),
+        ("confidence", level(result.certificate.confidence)),
+    )
+    tiles = "".join(
+        element("div", element("dt", text(name)) + element("dd", text(value))) for name, value in facts
+    )
+    return element(
+        "header",
+        element("p", "Sottovoce privacy report", class_="brand")
+        + element("h1", text(card.dataset or "Private model"))
+        + element("p", text(words.headline(result)), class_="lead warning" if result.simulated else "lead")
+        + element("dl", tiles, class_="tiles")
+        + element("nav", links, aria_label="Sections"),
+    )
+
+
+def _guarantee(result: Result) -> str:
+    limits = "".join(element("li", text(line)) for line in words.NOT_PROMISED)
+    shown = _paragraphs(words.promises(result))
+    if result.simulated:
+        return element("div", shown, class_="callout warning")
+    symbols = element("p", "In symbols", class_="caption") + element("p", words.FORMULA, class_="formula")
+    return shown + symbols + element("h3", "What is not promised") + element("ul", limits)
+
+
+def _budget(result: Result) -> str:
+    shares = list(result.spending.items())
+    unspent = max(0.0, 1.0 - sum(share for _, share in shares))
+    listed = [
+        *((f"c{place % 6}", *entry) for place, entry in enumerate(shares)),
+        ("rest", "not spent", unspent),
+    ]
+    rows = "".join(
+        element(
+            "li",
+            element("span", class_=f"key {colour}")
+            + element("span", text(name))
+            + element("span", percent(share), class_="amount"),
+        )
+        for colour, name, share in listed
+        if colour != "rest" or share >= 0.0005
+    )
+    note = (
+        "Each query was charged before the data were read. The guarantee is the preset budget whatever "
+        "part of it was spent: stopping early never makes \u03b5 smaller."
+    )
+    ledger = (
+        "Charged to the ledger named in the model card, within its cap"
+        if result.ledger
+        else "No ledger was named: if other models are trained on these records, their budgets add up"
+    )
+    return charts.spending(shares) + element("ul", rows, class_="legend") + _paragraphs([note, f"{ledger}."])
+
+
+def _steps(result: Result) -> str:
+    found = result.certificate
+    gradient, curvature = charts.gradient(result), charts.curvature(result)
+    if gradient is None:
+        first = element("p", "No gradient was released.", class_="callout")
+    else:
+        keys = [
+            ("dash", f"certified: at most {number(found.gradient_norm_at_most)}"),
+            ("noise", "noise alone"),
+        ]
+        first = _figure(
+            gradient, keys, "Length of the noisy gradient. A point near the shade carries hardly any signal."
+        )
+    if curvature is None:
+        second = element(
+            "p",
+            f"No curvature was released. That the smallest eigenvalue is at least "
+            f"{number(found.curvature_at_least)} follows from the loss and penalty alone.",
+            class_="callout",
+        )
+    else:
+        keys = [("dash", f"certified: at least {number(found.curvature_at_least)}")]
+        second = _figure(
+            curvature,
+            keys,
+            "Smallest eigenvalue of the noisy Hessian. A line below a point reaches down to where the true "
+            "one may lie.",
+        )
+    return element("div", first + second, class_="figures") + _trace(result)
+
+
+def _figure(chart: str, keys: list[tuple[str, str]], caption: str) -> str:
+    listed = "".join(element("li", element("span", class_=f"key {kind}") + text(said)) for kind, said in keys)
+    return element("figure", element("ul", listed, class_="keys") + chart + element("figcaption", caption))
+
+
+def _trace(result: Result) -> str:
+    heads = (
+        "step",
+        "kind",
+        "noisy gradient norm",
+        "noise alone",
+        "noisy curvature",
+        "step length",
+        "\u03bc\u00b2",
+    )
+    rows = [
+        (
+            str(step),
+            row.kind,
+            *(
+                "" if value is None else number(value)
+                for value in (row.gradient_norm, row.gradient_noise, row.curvature, row.step_length)
+            ),
+            number(row.mu_squared),
+        )
+        for step, row in enumerate(result.trace)
+    ]
+    head = "".join(element("th", text(name), scope="col") for name in heads)
+    body = "".join(element("tr", "".join(element("td", text(cell)) for cell in row)) for row in rows)
+    table = element("table", element("thead", element("tr", head)) + element("tbody", body))
+    return element(
+        "details", element("summary", "All steps as numbers") + element("div", table, class_="scroll")
+    )
+
+
+def _card(result: Result, card: Card, today: str) -> str:
+    versions = card.versions or {"sottovoce": result.version}
+    facts = (
+        ("Data set", card.dataset or "not named"),
+        ("Records", f"{result.guarantee.n:,}"),
+        ("Predicts", card.target),
+        (
+            "Features",
+            f"{len(card.features)} encoded columns" if card.features else f"{result.weights.size} weights",
+        ),
+        ("Schema (SHA-256)", card.schema_digest),
+        ("Objective", result.objective),
+        ("Method", result.method),
+        ("Guarantee", str(result.guarantee)),
+        ("Neighbours", result.guarantee.relation),
+        ("Ledger", result.ledger),
+        ("Ledger seal", result.ledger_head),
+        ("Trained", card.trained),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("This page", f"made on {today}"),
+    )
+    rows = "".join(element("dt", text(k)) + element("dd", text(v)) for k, v in facts if v)
+    return element("dl", rows, class_="card")
+
+
+def _paragraphs(lines: list[str]) -> str:
+    return "".join(element("p", line) for line in lines)

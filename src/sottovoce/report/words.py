@@ -1,0 +1,101 @@
+"""What the page says in plain words, and the numbers those words need."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sottovoce.report.markup import element, level, number, text
+
+if TYPE_CHECKING:
+    from sottovoce.result import Guarantee, Result
+
+FORMULA = (
+    "P[M(D) \u2208 S] \u2264 e<sup>\u03b5</sup> \u00b7 P[M(D\u2032) \u2208 S] + \u03b4"
+    "\u2003for every set S of outcomes and all D, D\u2032 that differ in one record"
+)
+
+NOT_PROMISED = (
+    "What is true of the population stays visible: if smoking causes cancer, this model may show it.",
+    "A person with several records is protected less, and one with k of them roughly k times less.",
+    "The number of records, the declared columns, bounds, categories and all settings are public.",
+    "Running time and memory use, and whether a file was refused as invalid, are not covered.",
+    "Other releases from the same data add up with this one, unless one ledger counts them all.",
+)
+
+
+def chance_of_a_right_guess(guarantee: Guarantee) -> float:
+    """Best chance to tell which of two equally likely records was in the data: (e^eps + delta)/(1 + e^eps).
+
+    Under (epsilon, delta)-DP the total variation of what is seen is at most
+    (e^eps - 1 + 2 delta)/(e^eps + 1), and the best guess is right with half of one plus that."""
+    odds = math.exp(-guarantee.epsilon)
+    return min(1.0, (1.0 + guarantee.delta * odds) / (1.0 + odds))
+
+
+def headline(result: Result) -> str:
+    if result.simulated:
+        return "Not private: the noise of this run was simulated from a seed"
+    promise = result.guarantee
+    return f"({promise.epsilon:g}, {number(promise.delta)})-differential privacy for every record"
+
+
+def promises(result: Result) -> list[str]:
+    """Paragraphs: what is guaranteed and against whom."""
+    promise = result.guarantee
+    if result.simulated:
+        return [
+            "Whoever knows the seed can take the noise away again, and with it everything noise protects. "
+            "This page shows how a private run would look. Keep it with the data; do not publish it.",
+        ]
+    guess = chance_of_a_right_guess(promise)
+    return [
+        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} records. Had any one of them been "
+        "replaced by any other valid record, everything released by this run would have come out almost "
+        "equally likely.",
+        "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
+        "any computer, any other data, full knowledge of the method, even all the other records.",
+        f"<strong>How strong.</strong> Say that person knows the record was one of two, each equally likely. "
+        f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
+        f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
+        f"{number(math.exp(promise.epsilon))}, but for a chance \u03b4 = {number(promise.delta)}.",
+    ]
+
+
+def certificate(result: Result) -> list[str]:
+    """Sentences on what holds at the returned weights."""
+    found, tolerance = result.certificate, result.tolerance
+    bound = number(found.gradient_norm_at_most)
+    said = [
+        f"The true gradient norm at these weights is <strong>at most {bound}</strong> and the smallest "
+        f"eigenvalue of the true Hessian is <strong>at least {number(found.curvature_at_least)}</strong>, "
+        f"with {level(found.confidence)} confidence. A gradient of zero with no negative eigenvalue would "
+        "mean that no small change of the weights improves the fit.",
+    ]
+    if found.below_noise_floor:
+        said.append(
+            "The gradient could not be told from noise: the bound is the noise floor, not a measurement."
+        )
+    if tolerance is not None and tolerance.curvature is not None:
+        asked = (
+            f"a gradient norm of at most {number(tolerance.gradient)} and an eigenvalue of at least "
+            f"{number(-tolerance.curvature)}"
+        )
+        met = "That is met." if found.meets(tolerance) else "<strong>That was not certified.</strong>"
+        said.append(f"Asked for was {asked}. {met}")
+    said.append(f"The run stopped because {text(result.stop)}.")
+    return said
+
+
+def without_intervals(reason: str) -> str:
+    return element(
+        "p", f"<strong>No confidence intervals are available:</strong> {text(reason)}.", class_="callout"
+    )
+
+
+def with_intervals(confidence: float) -> str:
+    return (
+        f"With {level(confidence)} confidence all intervals hold at once. They are for the exact minimizer "
+        "of the same bounded risk over the same records, so they show what the privacy noise and an "
+        "unfinished descent left open, not how the coefficients would differ in another sample."
+    )
