@@ -15,7 +15,16 @@ from sottovoce.risk import Risk
 class WatchedRisk:
     """Passes everything on to a Risk and counts how often data was touched."""
 
-    QUERIES = ("value", "gradient", "hessian", "gram", "trials", "smallest_eigenvalue", "along")
+    QUERIES = (
+        "value",
+        "gradient",
+        "hessian",
+        "gram",
+        "gram_diagonal",
+        "trials",
+        "smallest_eigenvalue",
+        "along",
+    )
 
     def __init__(self, risk: Risk) -> None:
         self._risk = risk

@@ -25,6 +25,7 @@ QUESTIONS = {
     Query.GRADIENT: lambda ask, units: ask.gradient(np.ones(5), units),
     Query.HESSIAN: lambda ask, units: ask.hessian(np.ones(5), units),
     Query.GRAM: lambda ask, units: ask.gram(units),
+    Query.GRAM_DIAGONAL: lambda ask, units: ask.gram_diagonal(units),
     Query.TRIALS: lambda ask, units: ask.trials(np.ones(5), np.eye(5)[:3], units),
     Query.GRADIENT_NORM: lambda ask, units: ask.gradient_norm(np.ones(5), units),
     Query.EIGENVALUE: lambda ask, units: ask.smallest_eigenvalue(np.ones(5), units),

@@ -86,12 +86,12 @@ def test_a_rival_that_drains_the_ledger_ends_the_run_with_out_of_budget() -> Non
     ledger = sv.Ledger(BUDGET)
     rival = ledger.run(BUDGET)
     ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
-    epsilon = rival.currency.pure_epsilon(rival.units_left // 2)
     seen = []
 
     def watch(row: object) -> None:
         seen.append(row)
         if len(seen) == 3:
+            epsilon = rival.currency.pure_epsilon(rival.units_left)
             rival.charge(PureEvent(Query.SELECTION, epsilon))
 
     outcome = Majorize().run(ask, np.zeros(5), Goal(tolerance=None, confidence=0.99), watch)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sottovoce.noise import Noise
     from sottovoce.queries import Problem
     from sottovoce.risk import Risk
+    from sottovoce.softmax import SoftmaxRisk
 
 _PRICE_SLACK = 1.0 + 2.0**-20
 """Covers what the noise lattice adds to a sensitivity."""
@@ -36,7 +37,7 @@ class _Pending:
     """A batch whose Hessian has been paid for together with its gradient."""
 
     w: Vector
-    batch: Risk
+    batch: Risk | SoftmaxRisk
     noising: Noising
 
 
@@ -51,7 +52,7 @@ class BatchOracle:
 
     def __init__(
         self,
-        risk: Risk,
+        risk: Risk | SoftmaxRisk,
         run: Run,
         noise: Noise,
         bounds: Bounds,
@@ -114,7 +115,9 @@ class BatchOracle:
         if self._shared:
             other = self._bounds.hessian(w) if query is Query.GRADIENT else self._bounds.gradient(w)
             own = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
-            parts = tuple(GaussianEvent(query, s * _PRICE_SLACK, s / own * scale, 1, 0.0) for s in (own, other))
+            parts = tuple(
+                GaussianEvent(query, s * _PRICE_SLACK, s / own * scale, 1, 0.0) for s in (own, other)
+            )
             return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
         sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
         event = SubsampledGaussianEvent(
@@ -151,15 +154,19 @@ class BatchOracle:
     def _paired_hessian(self, w: Vector) -> Answer[Matrix]:
         pending, self._pending = self._pending, None
         if pending is None or not np.array_equal(pending.w, w):
-            raise ParameterError("with a shared batch a Hessian follows the gradient at the same weights, once.")
+            raise ParameterError(
+                "with a shared batch a Hessian follows the gradient at the same weights, once."
+            )
         return self._release_hessian(pending.batch, w, pending.noising, 0)
 
-    def _release_hessian(self, batch: Risk, w: Vector, noising: Noising, units: int) -> Answer[Matrix]:
+    def _release_hessian(
+        self, batch: Risk | SoftmaxRisk, w: Vector, noising: Noising, units: int
+    ) -> Answer[Matrix]:
         released = self._noise.gaussian(self._packing.pack(batch.hessian(w)), noising)
         scale = noising.scale * self._packing.widening
         return Answer(self._packing.unpack(released), scale, units, self._hessian_sampling)
 
-    def _draw(self) -> Risk:
+    def _draw(self) -> Risk | SoftmaxRisk:
         return self._risk.subset(sampling.draw(self.problem.n, self._size, self._entropy))
 
     def _admit(self, w: Vector) -> Vector:
@@ -171,7 +178,8 @@ class BatchOracle:
                 f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
                 "Nothing was released. Raise the budget or plan fewer steps."
             )
-        return self._run.currency.multiplier(units, self._size, self.problem.n) ** -2.0 * (1.0 - 2.0**-45)
+        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n)
+        return (1.0 - 2.0**-45) / (multiplier * multiplier)
 
     def _sampled(self, query: Query, noising: Noising) -> SubsampledGaussianEvent:
         return SubsampledGaussianEvent(

@@ -95,6 +95,11 @@ class Bounds(ABC):
         """Frobenius movement of X'X/n."""
         return sensitivity.gram(radius=self.problem.radius, n=self.problem.n) + 2.0 * self.arithmetic.gram()
 
+    def gram_diagonal(self) -> float:
+        """l2 movement of the diagonal of X'X/n."""
+        moves = sensitivity.gram_diagonal(radius=self.problem.radius, n=self.problem.n)
+        return moves + 2.0 * self.arithmetic.gram()
+
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
         moves = sensitivity.normalized_trials(
@@ -209,6 +214,7 @@ class LinearBounds(Bounds):
             radius=self.problem.radius,
             n=self.problem.n,
             target_reach=self.problem.label_reach,
+            least_weight=self.loss.least_relative,
         )
 
     def highest(self, weight_norm: float) -> float:

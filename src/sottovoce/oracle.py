@@ -44,7 +44,7 @@ class Oracle:
 
     def __init__(
         self,
-        risk: Risk,
+        risk: Risk | SoftmaxRisk,
         run: Run,
         noise: Noise,
         calibration: Calibration = Calibration.TIGHT,
@@ -85,12 +85,20 @@ class Oracle:
 
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
         w = self._admit(w)
-        return self._symmetric(
-            Query.HESSIAN, self._bounds.hessian(w), units, lambda: self._risk.hessian(w)
-        )
+        return self._symmetric(Query.HESSIAN, self._bounds.hessian(w), units, lambda: self._risk.hessian(w))
 
     def gram(self, units: int) -> Answer[Matrix]:
         return self._symmetric(Query.GRAM, self._bounds.gram(), units, self._risk.gram)
+
+    def gram_diagonal(self, units: int) -> Answer[Vector]:
+        return self._gaussian(
+            Query.GRAM_DIAGONAL,
+            self._bounds.gram_diagonal(),
+            self.problem.columns,
+            units,
+            self._risk.gram_diagonal,
+            _itself,
+        )
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         w = self._admit(w)
@@ -115,9 +123,7 @@ class Oracle:
         def compute() -> Vector:
             return np.array([np.linalg.norm(self._risk.gradient(w))])
 
-        return self._gaussian(
-            Query.GRADIENT_NORM, self._bounds.gradient_norm(w), 1, units, compute, _number
-        )
+        return self._gaussian(Query.GRADIENT_NORM, self._bounds.gradient_norm(w), 1, units, compute, _number)
 
     def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
         w = self._admit(w)
@@ -168,6 +174,9 @@ class Oracle:
         sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
         event = GaussianEvent(query, sensitivity * _PRICE_SLACK, scale, 1, 0.0)
         return self._run.currency.price(event)
+
+    def search_price(self, epsilon: float) -> int:
+        return self._run.currency.price(PureEvent(Query.LINE_SEARCH, epsilon * _PRICE_SLACK))
 
     def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
         return BatchOracle(

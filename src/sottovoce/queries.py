@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LARGEST_MATRIX = 5000
+"""Most columns for which a square matrix is formed: 200 MB of float64."""
+
 WEIGHT_REACH = 2.0**20
 """Largest |<x, w>| a query may meet, in units of the label scale: keeps every exact answer finite."""
 
@@ -37,7 +40,8 @@ class Problem:
     """Public constants of a risk (1/n) sum phi(t_i) + r(w), with ||x|| <= radius.
 
     `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
-    `value_at_zero` bounds phi at w = 0, `label_reach` bounds |y| of a regression target (0 for labels).
+    `bend` is sup|phi'''|/phi'' (infinite unless convex), `value_at_zero` bounds phi at w = 0, `label_reach`
+    bounds |y| of a regression target (0 for labels).
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
     """
@@ -53,6 +57,8 @@ class Problem:
     label_reach: float = 0.0
     outputs: int = 1
     intercept: bool = False
+    bend: float = math.inf
+    nonzeros: int | None = None
     regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
 
     @classmethod
@@ -66,6 +72,7 @@ class Problem:
         regularizer: Regularizer,
         target: tuple[float, float] | None = None,
         intercept: bool = False,
+        nonzeros: int | None = None,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w> or of a residual <x, w> - y."""
         reach = 0.0 if target is None else max(abs(target[0]), abs(target[1]))
@@ -80,6 +87,8 @@ class Problem:
             value_at_zero=loss.value_within(reach),
             label_reach=reach,
             intercept=intercept,
+            bend=loss.bend,
+            nonzeros=nonzeros,
             regularizer=regularizer,
         )
 
@@ -89,12 +98,24 @@ class Problem:
         return self.dim // self.outputs
 
     @property
+    def widest_row(self) -> int:
+        """Most entries other than 0 in a row: as declared, the intercept included, else all columns."""
+        if self.nonzeros is None:
+            return self.columns
+        return min(self.columns, self.nonzeros + self.intercept)
+
+    @property
     def curvature_floor(self) -> float:
         """No Hessian has an eigenvalue below this: -(L R^2 - inf r''), inf r'' at most 0 with a free intercept."""
         floor = self.regularizer.curvature_low
         if self.intercept:
             floor = min(0.0, floor)
         return floor - self.curvature_low * self.radius**2
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether every such risk is convex and its curvature changes by bounded factors."""
+        return self.curvature_low == 0.0 and math.isfinite(self.bend) and self.regularizer.third == 0.0
 
     @property
     def smoothness(self) -> float:
@@ -175,6 +196,9 @@ class Questions(Derivatives, Protocol):
 
     def gram(self, units: int) -> Answer[Matrix]: ...
 
+    def gram_diagonal(self, units: int) -> Answer[Vector]:
+        """Each column's mean square."""
+
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `directions`."""
 
@@ -190,9 +214,12 @@ class Questions(Derivatives, Protocol):
     def grid(
         self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
     ) -> Answer[Vector]:
-        """Decreases f(w) - f(w + gamma_i direction) for gamma_i = longest shrink^i, i < count, in one release."""
+        """Decreases f(w) - f(w + gamma_i direction), gamma_i = longest shrink^i, i < count, in one release."""
 
     def value(self, w: Vector, units: int) -> Answer[float]: ...
+
+    def search_price(self, epsilon: float) -> int:
+        """Units at which `backtrack` is epsilon-differentially private."""
 
     def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         """Gradients and Hessians of secret batches of `size` records, drawn without replacement.

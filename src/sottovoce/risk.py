@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, final
 
@@ -14,14 +15,13 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.bounds import Bounds, LinearBounds
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Loss
-from sottovoce.queries import Problem
-from sottovoce.records import Records
+from sottovoce.losses.weighted import class_weighted
+from sottovoce.parts import Parts, parts_of
+from sottovoce.queries import LARGEST_MATRIX, Problem
+from sottovoce.records import Label, Records
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.rounding import Arithmetic
 from sottovoce.rows import Sealed
-
-LARGEST_MATRIX = 5000
-"""Most columns for which a dim x dim matrix is built: 200 MB of float64."""
 
 _LARGEST_REACH = 1e100
 """Most that the entries of w may sum to, alone or times the radius: no square or sum over rows overflows."""
@@ -32,12 +32,20 @@ class Risk(Sealed):
     """f(w) = (1/n) sum phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss).
 
     Gradient: (1/n) sum phi'(t_i) dt_i/dw + r'(w). Hessian: (1/n) sum phi''(t_i) x_i x_i' + r''(w).
-    w has shape (dim,); the intercept, its last entry, is never regularized.
+    w has shape (dim,); the intercept, its last entry, is never regularized. `class_weights` = {label: weight}
+    are declared constants that multiply the losses of their records; the mean still divides by n.
 
     Every method returns the exact number: it is for the data's owner and outside any privacy guarantee.
     To release something, ask `minimize`."""
 
-    def __init__(self, records: Records, loss: Loss, regularizer: Regularizer = L2(0.0)) -> None:  # noqa: B008 - L2 is frozen
+    def __init__(
+        self,
+        records: Records,
+        loss: Loss,
+        regularizer: Regularizer = L2(0.0),  # noqa: B008 - L2 is frozen
+        *,
+        class_weights: Mapping[Label, float] | None = None,
+    ) -> None:
         if not isinstance(records, Records):
             raise ParameterError(
                 "records must be a Records object. Build it with Records.from_arrays(X, y, ...)."
@@ -58,7 +66,7 @@ class Risk(Sealed):
                 "Declare target=(low, high), or choose a margin loss such as 'logistic'."
             )
         self._records = records
-        self._loss = loss
+        self._loss = class_weighted(loss, records.labels, class_weights)
         self._regularizer = regularizer
 
     @property
@@ -81,6 +89,12 @@ class Risk(Sealed):
     def dim(self) -> int:
         return self._records.dim
 
+    @property
+    def objective(self) -> str:
+        """What is minimized, in words. Public."""
+        radius = self._records.radius
+        return f"mean of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
+
     @cached_property
     def problem(self) -> Problem:
         """The public constants: all a method may know."""
@@ -92,6 +106,7 @@ class Risk(Sealed):
             regularizer=self._regularizer,
             target=self._records.target,
             intercept=self._records.intercept,
+            nonzeros=self._records.nonzeros,
         )
 
     @cached_property
@@ -103,6 +118,7 @@ class Risk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             target_reach=self.problem.label_reach,
+            parts=parts_of(self._records._rows),
         )
         return LinearBounds(problem=self.problem, arithmetic=arithmetic, loss=self._loss)
 
@@ -135,6 +151,10 @@ class Risk(Sealed):
         """X'X/n, without the regularizer, symmetric to the last bit. Exact: for the data's owner only."""
         insist_matrix_fits(self.dim)
         return kernels.gram(self._records._rows) / self.n
+
+    def gram_diagonal(self) -> Vector:
+        """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
+        return kernels.gram_diagonal(self._records._rows) / self.n
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at w, by a dense solver. Exact: for the data's owner only."""
@@ -202,26 +222,34 @@ def insist_matrix_fits(dim: int) -> None:
 
 @final
 class Line(Sealed):
-    """f on the line w + gamma p: two margins a row are kept, so each length costs one pass over n numbers."""
+    """f on the line w + gamma p: two margins a row are kept, so each length costs one pass over n numbers.
+
+    For rows in parts nothing is kept: each length is one pass over the parts."""
 
     def __init__(self, risk: Risk, w: Vector, direction: Vector) -> None:
         self._risk = risk
         self._w = w
         self._direction = direction
         rows = risk.records._rows
-        self._block_length = rows.block_length
-        self._margins, self._moves = kernels.margins(rows, risk.loss, w, direction)
-        self._values = risk.loss.value(self._margins)
+        if not isinstance(rows, Parts):
+            self._margins, self._moves = kernels.margins(rows, risk.loss, w, direction)
+            self._values = risk.loss.value(self._margins)
 
     def decrease(self, gamma: float) -> float:
         """f(w) - f(w + gamma p), summed as differences row by row. Exact: for the data's owner only."""
         with np.errstate(over="ignore", invalid="ignore"):
             end = self._w + float(gamma) * self._direction
         end = self._risk._weights(end, "w + gamma * direction")
-        total = kernels.decrease(
-            self._risk.loss, self._margins, self._moves, self._values, float(gamma), self._block_length
-        )
+        total = self._total(float(gamma))
         return total / self._risk.n + self._risk._penalty(self._w) - self._risk._penalty(end)
+
+    def _total(self, gamma: float) -> float:
+        rows, loss = self._risk.records._rows, self._risk.loss
+        if isinstance(rows, Parts):
+            return float(kernels.trials(rows, loss, self._w, gamma * self._direction[None])[0])
+        return kernels.decrease(
+            loss, self._margins, self._moves, self._values, rows.targets, gamma, rows.block_length
+        )
 
     def __repr__(self) -> str:
         return f"Line({self._risk!r})"

@@ -29,7 +29,9 @@ def draw(population: int, size: int, entropy: Callable[[int], bytes] = os.urando
     if not 1 <= size <= population:
         raise ParameterError(f"a batch holds between 1 and n={population} records, got {size}.")
     if 2 * size > population:
-        left_out = draw(population, population - size, entropy) if size < population else np.empty(0, np.int64)
+        left_out = (
+            draw(population, population - size, entropy) if size < population else np.empty(0, np.int64)
+        )
         kept = np.ones(population, dtype=bool)
         kept[left_out] = False
         return np.flatnonzero(kept).astype(np.int64)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sottovoce._version import VERSION
-from sottovoce.accounting import Budget, Ledger
-from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.accounting import Budget, Ledger, best_order
+from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.intervals import around
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.registry import by_name
 from sottovoce.noise import noise_for
 from sottovoce.oracle import Oracle
 from sottovoce.progress import watching
-from sottovoce.result import Guarantee, Result, Tolerance
+from sottovoce.queries import LARGEST_MATRIX, Calibration
+from sottovoce.result import Guarantee, Outcome, Result, Tolerance, TraceRow
+from sottovoce.sampling import entropy_for
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -33,6 +38,8 @@ def minimize(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.99,
+    calibration: str = "tight",
+    intervals: float = 0.0,
     progress: bool = False,
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for replacing one record.
@@ -41,7 +48,10 @@ def minimize(
     a good model. `start` is data-independent weights (zeros by default), or a Result charged to the same
     ledger. `ledger` charges a budget shared by several runs; without one, two calls compose: their epsilons
     and deltas add up at worst, and nothing here keeps count. `simulate` seeds the noise: reproducible, not
-    private, and flagged so.
+    private, and flagged so. `calibration="published"` uses the constants and sensitivities of Gao & Wright,
+    for their methods and only where they are private; "tight" uses the smallest known. `intervals` is the
+    part of the budget kept for a Hessian at the returned weights, from which `result.intervals` are made if
+    the risk is convex.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record, n, shapes, bounds and all arguments being public."""
@@ -54,16 +64,31 @@ def minimize(
         raise ParameterError('method must be a name such as "majorize" or a method object.')
     if tolerance is not None and not isinstance(tolerance, Tolerance):
         raise ParameterError("tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.")
+    if not (isinstance(intervals, int | float) and 0.0 <= intervals < 0.5):
+        raise ParameterError("intervals, a part of the budget, must be at least 0 and below 0.5.")
     problem = risk.problem
-    goal = Goal(tolerance=None if tolerance is None else tolerance.resolved(problem), confidence=confidence)
+    goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     noise = noise_for(simulate)
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
     weights = _starting_point(start, problem, ledger, simulated=noise.simulated)
-    account = Ledger(budget) if ledger is None else ledger
+    account = account_for(chosen, problem, weights, goal, budget) if ledger is None else ledger
     if noise.simulated and account.persistent:
         raise LedgerError("a persistent ledger takes no simulated runs. Leave the ledger out, or the seed.")
+    if account.order is None and chosen.amplified(problem, weights, goal, budget):
+        raise LedgerError(
+            f"method {chosen.name!r} reads mini-batches, whose amplification has no price in a gdp ledger. "
+            'Leave the ledger out, or open it with Ledger(cap, currency="renyi", order=...).'
+        )
     run = account.run(budget, chosen.name)
-    with watching(progress, chosen.name) as watch:
-        outcome = chosen.run(Oracle(risk, run, noise), weights, goal, watch)
+    oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
+    kept = int(run.units_left * intervals) if problem.is_convex and problem.dim <= LARGEST_MATRIX else 0
+    run.keep(kept)
+    with watching(progress, chosen.name, run.mu_squared_left) as watch:
+        outcome = chosen.run(oracle, weights, goal, watch)
+    run.keep(0)
+    if kept:
+        outcome = _look_around(oracle, outcome, kept)
     return Result(
         weights=outcome.weights,
         stop=outcome.stop,
@@ -72,12 +97,68 @@ def minimize(
             epsilon=budget.epsilon, delta=budget.delta, n=problem.n, simulated=noise.simulated
         ),
         trace=outcome.trace,
+        intervals=around(
+            outcome.weights,
+            outcome.gradient,
+            outcome.hessian,
+            problem,
+            confidence=confidence,
+            tests=outcome.tests,
+        ),
+        spending=run.spending,
         method=chosen.name,
+        objective=risk.objective,
         tolerance=goal.tolerance,
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,
+        ledger_head="" if ledger is None else ledger.head,
         version=VERSION,
     )
+
+
+def _look_around(oracle: Oracle, outcome: Outcome, units: int) -> Outcome:
+    """The outcome with a Hessian at its weights; with the gradient there it bounds the minimizer."""
+    try:
+        hessian = oracle.hessian(outcome.weights, units)
+    except BudgetExceeded:
+        return outcome
+    row = TraceRow(
+        kind="hessian",
+        curvature=float(np.linalg.eigvalsh(hessian.value)[0]),
+        mu_squared=oracle.mu_squared(hessian.units),
+    )
+    return replace(outcome, hessian=hessian, trace=(*outcome.trace, row))
+
+
+def goal_for(
+    method: Method,
+    problem: Problem,
+    budget: Budget,
+    tolerance: Tolerance | None,
+    confidence: float,
+    calibration: str,
+) -> Goal:
+    try:
+        chosen = Calibration(calibration)
+    except ValueError:
+        raise ParameterError('calibration must be "tight" or "published".') from None
+    if chosen is Calibration.PUBLISHED and not method.published:
+        raise ParameterError(
+            f"method {method.name!r} is not the paper's and has no published calibration. "
+            'Use calibration="tight", or a method such as "2opt-ls".'
+        )
+    if tolerance is not None and chosen is Calibration.PUBLISHED and tolerance.curvature is None:
+        tolerance = replace(tolerance, curvature=math.sqrt(tolerance.gradient))
+    resolved = None if tolerance is None else tolerance.resolved(problem)
+    return Goal(tolerance=resolved, confidence=confidence, calibration=chosen, budget=budget)
+
+
+def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, budget: Budget) -> Ledger:
+    """A ledger for this run alone, in the currency the method's queries have a price in."""
+    amplified = method.amplified(problem, start, goal, budget)
+    if not amplified:
+        return Ledger(budget)
+    return Ledger(budget, currency="renyi", order=best_order(budget, amplified))
 
 
 def _starting_point(
@@ -96,7 +177,7 @@ def _starting_point(
         start = start.weights
     try:
         weights = np.array(start, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weights = np.full(problem.dim, np.nan)
     if weights.shape != (problem.dim,) or not np.all(np.isfinite(weights)):
         raise ParameterError(f"start must be {problem.dim} finite numbers that do not depend on the data.")

@@ -107,6 +107,13 @@ class Covertype:
         return table
 
 
+def bounded_names() -> tuple[str, ...]:
+    """Names of the columns of `bounded`."""
+    areas = (f"wilderness area {number}" for number in range(1, WILDERNESS_AREAS + 1))
+    soils = (f"soil type {number}" for number in range(1, SOIL_TYPES + 1))
+    return (*NUMERIC, *areas, *soils, "intercept")
+
+
 def load() -> Covertype:
     """Read the embedded table."""
     with as_file(files("sottovoce.data") / "covtype.npz") as path, np.load(path) as stored:

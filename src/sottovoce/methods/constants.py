@@ -68,7 +68,9 @@ class SearchShare:
 
     def __post_init__(self) -> None:
         if not (0.0 < self.gradient < 1.0 and 0.0 < self.curvature < 1.0 and self.longer > 1.0):
-            raise ParameterError("decrease shares lie in (0, 1); the first length is longer than the fallback.")
+            raise ParameterError(
+                "decrease shares lie in (0, 1); the first length is longer than the fallback."
+            )
         if not (0.0 < self.gradient_shrink < 1.0 and 0.0 < self.curvature_shrink < 1.0):
             raise ParameterError("each trial is shorter than the last: shrink factors lie in (0, 1).")
 

@@ -1,4 +1,4 @@
-"""How far f(start) can lie above the infimum: what bounds the number of steps, without looking at data for free."""
+"""How far f(start) can lie above the infimum: it bounds the number of steps, and no look at data is free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from scipy import special
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import BudgetExceeded, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -53,7 +53,8 @@ class DeclaredGap(Gap):
 class MeasuredGap(Gap):
     """f(start) plus signed Gaussian noise plus a quantile of it: too low with probability `failure`.
 
-    The paper adds |z|, whose support starts at the exact value: no amount of noise makes that private."""
+    The paper adds |z|, whose support starts at the exact value: no amount of noise makes that private. Where
+    the budget does not stretch to a measurement, the public bound serves."""
 
     share: float = 0.02
     failure: float = 0.001
@@ -63,7 +64,10 @@ class MeasuredGap(Gap):
             raise ParameterError("share and failure of a measured gap lie strictly between 0 and 0.5.")
 
     def bound(self, ask: Questions, start: Vector) -> tuple[float, int]:
-        answer = ask.value(start, int(ask.units_left * self.share))
-        measured = answer.value - float(special.ndtri(self.failure)) * answer.scale
         public = ask.problem.gap(start)
+        try:
+            answer = ask.value(start, int(ask.units_left * self.share))
+        except BudgetExceeded:
+            return public, 0
+        measured = answer.value - float(special.ndtri(self.failure)) * answer.scale
         return min(public, max(measured, answer.scale, 1e-6 * public)), answer.units

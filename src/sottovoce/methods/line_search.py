@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -12,6 +12,8 @@ from sottovoce.methods.constants import Curve, NoiseShare, SearchShare, trial_co
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sottovoce.arrays import Vector
     from sottovoce.methods.loop import Evidence, Walk
 
@@ -35,7 +37,7 @@ class AboveThreshold(Release):
         self, walk: Walk, direction: Vector, longest: float, shrink: float, required: Vector, units: int
     ) -> tuple[int | None, int]:
         before = walk.ask.units_left
-        lengths = longest * shrink ** np.arange(len(required))
+        lengths = _lengths(longest, shrink, len(required))
         found = walk.ask.backtrack(walk.w, direction, lengths, required, units)
         return found, before - walk.ask.units_left
 
@@ -43,7 +45,7 @@ class AboveThreshold(Release):
 @final
 @dataclass(frozen=True)
 class Grid(Release):
-    """All decreases in one Gaussian release; their steps shrink, so together they move little more than one."""
+    """All decreases in one Gaussian release; steps shrink, so together they move little more than one."""
 
     def first(
         self, walk: Walk, direction: Vector, longest: float, shrink: float, required: Vector, units: int
@@ -61,9 +63,9 @@ class Backtracking(StepRule):
     A search is given `units`, or as much as the gradient before it cost."""
 
     curve: Curve
-    share: SearchShare = SearchShare()
-    noise: NoiseShare = NoiseShare()
-    release: Release = Grid()
+    share: SearchShare = field(default_factory=SearchShare)
+    noise: NoiseShare = field(default_factory=NoiseShare)
+    release: Release = field(default_factory=Grid)
     units: int | None = None
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
@@ -89,14 +91,26 @@ class Backtracking(StepRule):
             here.gradient.units,
         )
 
-    def _search(self, walk, direction, fallback, shrink, needed, units) -> Step:  # type: ignore[no-untyped-def]
+    def _search(
+        self,
+        walk: Walk,
+        direction: Vector,
+        fallback: float,
+        shrink: float,
+        needed: Callable[[Vector], Vector],
+        units: int,
+    ) -> Step:
         count = trial_count(shrink, self.share.longer)
         reach = walk.problem.weight_limit / max(float(np.linalg.norm(direction)), 1e-300)
         longest = min(self.share.longer * fallback, reach)
-        required = needed(longest * shrink ** np.arange(count))
+        required = needed(_lengths(longest, shrink, count))
         given = units if self.units is None else self.units
         if not 1 <= given <= walk.ask.units_left:
             return Step(direction * min(fallback, reach))
         found, paid = self.release.first(walk, direction, longest, shrink, required, given)
         length = min(fallback, reach) if found is None else longest * shrink**found
         return Step(direction * length, paid)
+
+
+def _lengths(longest: float, shrink: float, count: int) -> Vector:
+    return longest * np.power(shrink, np.arange(count, dtype=np.float64))

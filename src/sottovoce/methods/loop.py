@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -10,13 +11,15 @@ import numpy as np
 
 from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.errors import BudgetExceeded
+from sottovoce.queries import Calibration
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.queries import Answer, Problem, Questions
+    from sottovoce.queries import Answer, Derivatives, Problem, Questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +28,44 @@ class Goal:
 
     tolerance: Tolerance | None
     confidence: float
+    calibration: Calibration = Calibration.TIGHT
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Noisy answers taken at one point: all that a test or a certificate is made from."""
+    """Noisy answers taken at one point: all that a test or a certificate is made from.
+
+    A batch's answers speak of the batch, so they decide steps and certify nothing."""
 
     w: Vector
     gradient: Answer[Vector]
     smallest_eigenvalue: float | None = None
     eigenvalue_margin: float = 0.0
+    hessian: Answer[Matrix] | None = None
+    norm: Answer[float] | None = None
 
     @property
     def gradient_norm(self) -> float:
         return float(np.linalg.norm(self.gradient.value))
 
+    @property
+    def gradient_noise(self) -> float:
+        """Root mean square length of what noise and sampling added to the gradient."""
+        return math.hypot(math.sqrt(self.w.size) * self.gradient.scale, self.gradient.sampling)
+
+    @property
+    def certain_margin(self) -> float | None:
+        """How far below the noisy eigenvalue the true one may lie, where that is bounded."""
+        known = self.smallest_eigenvalue is not None and math.isfinite(self.eigenvalue_margin)
+        return self.eigenvalue_margin if known else None
+
     def certificate(self, problem: Problem, levels: Levels) -> Certificate:
-        bound, floor = norm_bound(self.gradient_norm, self.gradient.scale, problem.dim, levels.gradient)
+        bound, floor = math.inf, False
+        if self.norm is not None:
+            bound = max(0.0, self.norm.value) + scalar_margin(self.norm.scale, levels.gradient)
+        elif not self.gradient.sampling:
+            bound, floor = norm_bound(self.gradient_norm, self.gradient.scale, problem.dim, levels.gradient)
         curvature = problem.curvature_floor
         if self.smallest_eigenvalue is not None:
             curvature = max(curvature, self.smallest_eigenvalue - self.eigenvalue_margin)
@@ -69,15 +93,20 @@ class Walk:
     def problem(self) -> Problem:
         return self.ask.problem
 
-    def gradient(self, units: int) -> Evidence:
-        """Ask for the gradient here; the answer becomes the evidence for this point."""
-        self.evidence = Evidence(w=self.w, gradient=self.ask.gradient(self.w, units))
+    def gradient(self, units: int, ask: Derivatives | None = None) -> Evidence:
+        """Ask for the gradient here, of all records or through `ask`; it becomes this point's evidence."""
+        self.evidence = Evidence(w=self.w, gradient=(ask or self.ask).gradient(self.w, units))
         return self.evidence
 
-    def hessian(self, here: Evidence, units: int) -> tuple[Answer[Matrix], Evidence]:
+    def hessian(
+        self, here: Evidence, units: int, ask: Derivatives | None = None
+    ) -> tuple[Answer[Matrix], Evidence]:
         """Ask for the Hessian here; its smallest eigenvalue joins the evidence."""
-        answer = self.ask.hessian(here.w, units)
-        margin = spectral_margin(answer.scale, self.problem.dim, self._next_level())
+        answer = (ask or self.ask).hessian(here.w, units)
+        margin = math.inf
+        if not answer.sampling:
+            margin = spectral_margin(answer.scale, self.problem.dim, self._next_level())
+        here = replace(here, hessian=answer)
         return answer, self._curvature(here, float(np.linalg.eigvalsh(answer.value)[0]), margin)
 
     def smallest_eigenvalue(self, here: Evidence, units: int) -> Answer[float]:
@@ -103,6 +132,8 @@ class Walk:
             curvature=None if seen is None else seen.smallest_eigenvalue,
             step_length=None if step is None else float(np.linalg.norm(step)),
             mu_squared=self.ask.mu_squared(units),
+            gradient_noise=None if seen is None else seen.gradient_noise,
+            curvature_margin=None if seen is None else seen.certain_margin,
         )
         self.trace.append(row)
         self.watch(row)
@@ -110,16 +141,23 @@ class Walk:
             self.w = self.problem.within_limit(self.w + step)
 
     def outcome(self, stop: Stop) -> Outcome:
-        """The last measured point with its certificate, or what is public where nothing was measured."""
-        if self.evidence is None:
-            certificate = Certificate(
-                gradient_norm_at_most=self.problem.gradient_ceiling(self.w),
-                curvature_at_least=self.problem.curvature_floor,
-                confidence=self.levels.confidence,
-            )
-            return Outcome(weights=self.w, stop=stop, certificate=certificate, trace=tuple(self.trace))
-        certificate = self.evidence.certificate(self.problem, self.levels)
-        return Outcome(weights=self.evidence.w, stop=stop, certificate=certificate, trace=tuple(self.trace))
+        """The last measured point with what is known there, or what is public where nothing was measured."""
+        seen = self.evidence
+        w = self.w if seen is None else seen.w
+        certificate = Certificate(
+            gradient_norm_at_most=self.problem.gradient_ceiling(w),
+            curvature_at_least=self.problem.curvature_floor,
+            confidence=self.levels.confidence,
+        )
+        return Outcome(
+            weights=w,
+            stop=stop,
+            certificate=certificate if seen is None else seen.certificate(self.problem, self.levels),
+            trace=tuple(self.trace),
+            gradient=None if seen is None else seen.gradient,
+            hessian=None if seen is None else seen.hessian,
+            tests=self.levels.gradient_tests,
+        )
 
 
 class Rule(ABC):
@@ -146,6 +184,14 @@ class Method(ABC):
     """An optimizer: frozen configuration, run against questions, never against data."""
 
     name: ClassVar[str]
+    published: ClassVar[bool] = False
+    """Whether the paper calibrates this method, so that calibration="published" means something."""
+
+    def amplified(
+        self, problem: Problem, start: Vector, goal: Goal, budget: Budget
+    ) -> list[tuple[Event, int]]:
+        """The mini-batch queries planned, for which a Renyi order is chosen; none for other methods."""
+        return []
 
     @abstractmethod
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:

@@ -1,75 +1,131 @@
-"""`opt`: the paper's Algorithm 1 with short steps."""
+"""`opt` and its variants: the paper's Algorithms 1 to 3, on all records or batches, in one phase or two."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.certificate import Levels
-from sottovoce.errors import ParameterError
+from sottovoce.methods.constants import Curve, NoiseShare, SearchShare
 from sottovoce.methods.descent import CurvatureDescent
-from sottovoce.methods.loop import Goal, Method, Walk, follow
-from sottovoce.methods.steps import ShortStep
-from sottovoce.methods.stopping import Certified
-from sottovoce.result import Outcome, Tolerance, TraceRow
+from sottovoce.methods.line_search import AboveThreshold, Backtracking, Grid, Release
+from sottovoce.methods.phases import Batch, Frame, PaperMethod
+from sottovoce.methods.steps import ShortStep, StepRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from sottovoce.methods.stopping import StoppingTest
+    from sottovoce.result import Tolerance
 
-    from sottovoce.arrays import Vector
-    from sottovoce.queries import Problem, Questions
+
+@dataclass(frozen=True, kw_only=True)
+class ShortSteps(PaperMethod):
+    """Steps 1/G along -g~ while the gradient is large, 2|lambda~|/M along negative curvature otherwise."""
+
+    noise: NoiseShare = field(default_factory=NoiseShare)
+
+    def visits(self, curve: Curve, asked: Tolerance, target: Tolerance, gap: float) -> int:
+        return math.ceil(gap / self.noise.short_decrease(curve, target))
+
+    def rule(
+        self,
+        frame: Frame,
+        test: StoppingTest,
+        gradient_units: int,
+        curvature_units: int,
+        search_units: int | None,
+    ) -> CurvatureDescent:
+        return _descent(ShortStep(frame.curve), test, gradient_units, curvature_units)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchedSteps(PaperMethod):
+    """Steps found by private backtracking; a search costs what the gradient before it cost.
+
+    `release` is how trials are released: the whole grid at once under tight calibration, AboveThreshold under
+    published, unless one is chosen."""
+
+    noise: NoiseShare = field(default_factory=NoiseShare)
+    search: SearchShare = field(default_factory=SearchShare)
+    release: Release | None = None
+    questions: ClassVar[int] = 3
+
+    def visits(self, curve: Curve, asked: Tolerance, target: Tolerance, gap: float) -> int:
+        return math.ceil(gap / self.search.decrease(self.noise, curve, target))
+
+    def rule(
+        self,
+        frame: Frame,
+        test: StoppingTest,
+        gradient_units: int,
+        curvature_units: int,
+        search_units: int | None,
+    ) -> CurvatureDescent:
+        step = Backtracking(
+            curve=frame.curve,
+            share=self.search,
+            noise=self.noise,
+            release=self.release or (AboveThreshold() if frame.is_published else Grid()),
+            units=search_units,
+        )
+        return _descent(step, test, gradient_units, curvature_units)
+
+
+def _descent(
+    step: StepRule, test: StoppingTest, gradient_units: int, curvature_units: int
+) -> CurvatureDescent:
+    return CurvatureDescent(
+        step=step, test=test, gradient_units=gradient_units, curvature_units=curvature_units
+    )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NoiseShare:
-    """How much noise the decrease analysis tolerates (paper: c_1, c_2, c in eq. bounded_noise)."""
-
-    gradient: float = 0.1
-    curvature_gradient: float = 1.0 / 12.0
-    curvature: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not (0.0 < self.gradient < 0.5 and 0.0 < self.curvature_gradient and 0.0 < self.curvature):
-            raise ParameterError("noise shares must be positive, the gradient's below 1/2.")
-        if self.curvature_gradient + self.curvature >= 1.0 / 3.0:
-            raise ParameterError("curvature_gradient + curvature must stay below 1/3.")
-
-    def short_decrease(self, problem: Problem, tolerance: Tolerance) -> float:
-        """Least decrease of a short step (paper: MIN_DEC of Lemma short_dec)."""
-        assert tolerance.curvature is not None
-        by_gradient = (1.0 - 2.0 * self.gradient) / (2.0 * problem.smoothness) * tolerance.gradient**2
-        room = 1.0 / 3.0 - self.curvature_gradient - self.curvature
-        by_curvature = 2.0 * room * tolerance.curvature**3 / problem.hessian_lipschitz**2
-        return min(by_gradient, by_curvature)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Opt(Method):
-    """Steps 1/G along -g~ while the gradient is large, 2|lambda~|/M along negative curvature otherwise.
-
-    T = ceil(gap / MIN_DEC) visits at most, the gap a public bound on f(start) - inf f. A share of the budget
-    is kept for a few Hessians, the rest divided over the T gradients."""
+class Opt(ShortSteps):
+    """Algorithm 1 with short steps."""
 
     name: ClassVar[str] = "opt"
-    noise: NoiseShare = NoiseShare()
-    curvature_share: float = 0.2
-    hessians: int = 4
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        if goal.tolerance is None:
-            raise ParameterError('method "opt" needs a tolerance, for example Tolerance(gradient=0.03).')
-        problem = ask.problem
-        visits = math.ceil(problem.gap(start) / self.noise.short_decrease(problem, goal.tolerance))
-        levels = Levels(confidence=goal.confidence, gradient_tests=visits, curvature_tested=True)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        curvature_units = int(ask.units_left * self.curvature_share) // self.hessians
-        rule = CurvatureDescent(
-            step=ShortStep(),
-            test=Certified(goal.tolerance, levels),
-            gradient_units=(ask.units_left - self.hessians * curvature_units) // visits,
-            curvature_units=curvature_units,
-        )
-        return walk.outcome(follow(rule, walk, visits))
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptSearch(SearchedSteps):
+    """Algorithm 3: Algorithm 1 with backtracking."""
+
+    name: ClassVar[str] = "opt-ls"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptBatch(ShortSteps):
+    """Algorithm 1 on mini-batches."""
+
+    name: ClassVar[str] = "opt-b"
+    batch: Batch | None = field(default_factory=Batch)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoPhase(ShortSteps):
+    """Algorithm 1, an optimistic phase first."""
+
+    name: ClassVar[str] = "2opt"
+    first_share: float | None = 0.75
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoPhaseSearch(SearchedSteps):
+    """Algorithm 3, an optimistic phase first."""
+
+    name: ClassVar[str] = "2opt-ls"
+    first_share: float | None = 0.75
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoPhaseBatch(ShortSteps):
+    """Algorithm 1 on mini-batches, an optimistic phase first."""
+
+    name: ClassVar[str] = "2opt-b"
+    batch: Batch | None = field(default_factory=Batch)
+    first_share: float | None = 0.75

@@ -5,13 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
+from sottovoce.methods.cubic import Cubic
+from sottovoce.methods.gradient_descent import GradientDescent
 from sottovoce.methods.majorize import Majorize
-from sottovoce.methods.opt import Opt
+from sottovoce.methods.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
+from sottovoce.methods.trust_region import Tr, TrBatch
 
 if TYPE_CHECKING:
     from sottovoce.methods.loop import Method
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Majorize, Opt)}
+_SHELF: tuple[type[Method], ...] = (
+    Majorize,
+    Cubic,
+    Opt,
+    OptSearch,
+    OptBatch,
+    TwoPhase,
+    TwoPhaseSearch,
+    TwoPhaseBatch,
+    Tr,
+    TrBatch,
+    GradientDescent,
+)
+METHODS: dict[str, type[Method]] = {method.name: method for method in _SHELF}
 
 
 def by_name(name: str) -> Method:

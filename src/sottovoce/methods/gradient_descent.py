@@ -1,0 +1,110 @@
+"""`dp-gd`: noisy gradient descent, then private selection among its iterates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, final
+
+from sottovoce.certificate import Levels
+from sottovoce.errors import ParameterError
+from sottovoce.methods.descent import CurvatureDescent
+from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
+from sottovoce.methods.steps import ShortStep
+from sottovoce.methods.stopping import Certified, Never
+from sottovoce.result import Outcome, Stop, TraceRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.arrays import Vector
+    from sottovoce.queries import Questions
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Remember(Rule):
+    """Follow another rule and keep the evidence of every point it visits."""
+
+    rule: Rule
+    seen: list[Evidence] = field(default_factory=list)
+
+    def visit(self, walk: Walk) -> Stop | None:
+        stop = self.rule.visit(walk)
+        assert walk.evidence is not None
+        self.seen.append(walk.evidence)
+        return stop
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Select(Rule):
+    """Measure candidates afresh, one a visit, and stop at the first certified one; else the best is kept."""
+
+    candidates: list[Vector]
+    test: Certified
+    gradient_units: int
+    curvature_units: int
+    measured: list[Evidence] = field(default_factory=list)
+
+    def visit(self, walk: Walk) -> Stop | None:
+        walk.w = self.candidates[len(self.measured)]
+        here = walk.gradient(self.gradient_units)
+        spent = here.gradient.units
+        if self.test.gradient(here, walk.problem) and not self.test.curvature(here, walk.problem):
+            spent += walk.smallest_eigenvalue(here, self.curvature_units).units
+            assert walk.evidence is not None
+            here = walk.evidence
+        walk.record("selection", spent)
+        self.measured.append(here)
+        if self.test.gradient(here, walk.problem) and self.test.curvature(here, walk.problem):
+            return self.test.verdict
+        walk.evidence = min(self.measured, key=lambda evidence: evidence.gradient_norm)
+        return None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Method):
+    """`steps` short steps on a share of the budget, then fresh gradient and curvature queries at the iterates
+    whose noisy gradients were shortest: a union over candidates fixed before the run (Wang & Xu 2019)."""
+
+    name: ClassVar[str] = "dp-gd"
+    steps: int = 50
+    candidates: int = 5
+    descent_share: float = 0.5
+    curvature_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.candidates < 1:
+            raise ParameterError("steps and candidates must be at least 1.")
+        for name in ("descent_share", "curvature_share"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ParameterError(f"{name} must lie strictly between 0 and 1.")
+
+    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        if goal.tolerance is None:
+            raise ParameterError('method "dp-gd" needs a tolerance, for example Tolerance(gradient=0.03).')
+        assert goal.tolerance.curvature is not None
+        tested = ask.problem.curvature_floor < -goal.tolerance.curvature
+        # one more than the candidates: a descent cut short is certified where it ended
+        levels = Levels(
+            confidence=goal.confidence, gradient_tests=self.candidates + 1, curvature_tested=tested
+        )
+        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        units = int(ask.units_left * self.descent_share) // self.steps
+        descent = Remember(
+            rule=CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
+        )
+        stop = follow(descent, walk, self.steps)
+        if stop is Stop.OUT_OF_BUDGET:
+            return walk.outcome(stop)
+        best = sorted(descent.seen, key=lambda evidence: evidence.gradient_norm)[: self.candidates]
+        each = ask.units_left // len(best)
+        curvature = int(each * self.curvature_share) if tested else 0
+        selection = Select(
+            candidates=[evidence.w for evidence in best],
+            test=Certified(goal.tolerance, levels),
+            gradient_units=each - curvature,
+            curvature_units=curvature,
+        )
+        return walk.outcome(follow(selection, walk, len(best)))

@@ -1,0 +1,69 @@
+"""A strict saddle: zero gradient at the start, and the way down is a direction only curvature shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.accounting.events import Query
+from sottovoce.certificate import Levels
+from sottovoce.methods.descent import CurvatureDescent
+from sottovoce.methods.loop import Walk, follow
+from sottovoce.methods.registry import METHODS
+from sottovoce.methods.steps import ShortStep
+from sottovoce.methods.stopping import Never
+from sottovoce.noise import SimulatedNoise
+from sottovoce.oracle import Oracle
+
+BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
+TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)
+SEEDS = range(40)
+SECOND_ORDER = [name for name in METHODS if name not in ("majorize", "dp-gd")]
+
+
+@pytest.fixture(scope="module")
+def risk() -> sv.Risk:
+    """Half the rows want w_1 = 1, as many -1, by a loss concave in between; the rest hold w_2 at 0."""
+    n = 4000
+    X, y = np.zeros((n, 2)), np.zeros(n)
+    X[: n // 2, 0] = 1.0
+    y[: n // 2] = np.tile([1.0, -1.0], n // 4)
+    X[n // 2 :, 1] = 1.0
+    return sv.Risk(sv.Records.from_arrays(X, y, target=(-1.0, 1.0)), sv.losses.GemanMcClure())
+
+
+def test_the_start_is_a_strict_saddle(risk: sv.Risk) -> None:
+    assert np.linalg.norm(risk.gradient(np.zeros(2))) < 1e-12
+    low, high = np.linalg.eigvalsh(risk.hessian(np.zeros(2)))
+    assert low == pytest.approx(-0.125, abs=1e-6)
+    assert high == pytest.approx(0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", SECOND_ORDER)
+def test_every_second_order_method_escapes_in_95_of_100_runs(risk: sv.Risk, method: str) -> None:
+    """38 of 40 fixed seeds; a method that escapes with probability 0.999 misses this but for 1e-5."""
+    saddle = risk.value(np.zeros(2))
+    escaped = 0
+    for seed in SEEDS:
+        result = sv.minimize(risk, budget=BUDGET, method=method, tolerance=TOLERANCE, simulate=seed)
+        escaped += risk.value(result.weights) < saddle - 0.02
+    assert escaped >= 38
+
+
+def test_without_the_curvature_query_noisy_descent_is_slower(risk: sv.Risk) -> None:
+    """Same noise, same steps, same number of visits as `opt` took: the walk has not come as far down.
+
+    The walk starts within noise of a point from which descent grows by a factor 1.125 a step."""
+    behind = []
+    for seed in range(10):
+        result = sv.minimize(risk, budget=BUDGET, method="opt", tolerance=TOLERANCE, simulate=seed)
+        ask = Oracle(risk, sv.Ledger(BUDGET).run(BUDGET), SimulatedNoise(seed))
+        levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
+        walk = Walk(ask=ask, levels=levels, w=np.zeros(2), watch=lambda row: None)
+        units = ask.price(Query.GRADIENT, walk.w, 0.4 * TOLERANCE.gradient / np.sqrt(2.0))
+        plain = CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
+        follow(plain, walk, len(result.trace))
+        behind.append(risk.value(walk.w) - risk.value(result.weights))
+    assert np.mean(behind) > 0.01
+    assert np.median(behind) > 0.0
