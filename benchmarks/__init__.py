@@ -1,1 +1,1 @@
-"""Measurements: `python -m benchmarks.kernels`."""
+"""Measurements: `python -m benchmarks` for speed; the other modules say how to run them."""

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, special, stats
 
-from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
+from sottovoce.certificate import (
+    Certificate,
+    Levels,
+    certifying_scale,
+    norm_bound,
+    scalar_margin,
+    spectral_margin,
+)
 from sottovoce.errors import ParameterError
 from sottovoce.result import Tolerance
 
@@ -42,6 +49,41 @@ def test_the_norm_bound_is_finite_and_never_above_the_one_dimensional_bound(
     assert bound > 0.0
     if not floor:
         assert bound <= norm - scale * stats.norm.ppf(level) + 1e-7 * scale
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10, 54, 2000, 100_000])
+@pytest.mark.parametrize("signal", [0.0, 1.0, 30.0, 300.0, 3000.0])
+@pytest.mark.parametrize("level", [0.05, 1e-3, 1e-6])
+def test_the_norm_bound_holds_by_an_independent_integral(dim: int, signal: float, level: float) -> None:
+    """P((Z + m)^2 + chi-square_{d-1} <= r^2) by quadrature over Z, m the bound, is at most the level."""
+    norm = math.sqrt(dim + signal**2)
+    bound, floor = norm_bound(norm, 1.0, dim, level)
+    assert not floor
+
+    def density(z: float) -> float:
+        rest = special.chdtr(dim - 1, max(norm**2 - z * z, 0.0)) if dim > 1 else 1.0
+        return math.exp(-0.5 * (z - bound) ** 2) / math.sqrt(2.0 * math.pi) * float(rest)
+
+    low, high = max(-norm, bound - 12.0), min(norm, bound + 12.0)
+    chance = integrate.quad(density, low, high, epsabs=1e-14, epsrel=1e-8, limit=400)[0]
+    assert chance <= level * (1.0 + 1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 5, 54, 1000])
+def test_the_certifying_scale_lets_a_typical_answer_through_and_no_larger_one_does(dim: int) -> None:
+    scale = certifying_scale(dim, 1e-3, 0.7)
+    for factor, passes in ((1.0, True), (1.01, False)):
+        noise = scale * factor
+        bound, _ = norm_bound(math.hypot(0.7, noise * math.sqrt(dim)), noise, dim, 1e-3)
+        assert (bound <= 1.0) is passes
+    with pytest.raises(ParameterError, match="fraction"):
+        certifying_scale(dim, 1e-3, 1.0)
+
+
+def test_a_run_cut_short_and_its_planned_end_share_the_error() -> None:
+    levels = Levels(confidence=0.95, gradient_tests=17, curvature_tested=True)
+    spent = 17 * levels.on_the_way().gradient + levels.at_the_end().gradient
+    assert spent == pytest.approx(0.025)
 
 
 def test_the_norm_bound_is_larger_when_the_level_is_stricter() -> None:

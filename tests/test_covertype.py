@@ -1,4 +1,4 @@
-"""The paper's problem on real data: certificates are compared with exact values, which only the test computes."""
+"""The paper's problem on real data: certificates against exact values, which only the test computes."""
 
 from __future__ import annotations
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from sottovoce import sampling
 from sottovoce.accounting.events import GaussianEvent, Query, SharedBatchEvent, SubsampledGaussianEvent
-from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.desk import PRICE_SLACK, Desk
+from sottovoce.errors import ParameterError
 from sottovoce.lattice import Calibration as Noising
 from sottovoce.lattice import calibrate
 from sottovoce.queries import Answer, Calibration
@@ -23,12 +24,8 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.bounds import Bounds
     from sottovoce.noise import Noise
-    from sottovoce.queries import Problem
     from sottovoce.risk import Risk
     from sottovoce.softmax import SoftmaxRisk
-
-_PRICE_SLACK = 1.0 + 2.0**-20
-"""Covers what the noise lattice adds to a sensitivity."""
 
 
 @final
@@ -42,7 +39,7 @@ class _Pending:
 
 
 @final
-class BatchOracle:
+class BatchOracle(Desk):
     """Gradients and Hessians of batches of fixed size, drawn without replacement and never shown.
 
     Formal guarantee: each question is charged, before a batch is drawn, as a Gaussian answer amplified by
@@ -63,9 +60,7 @@ class BatchOracle:
     ) -> None:
         if not 1 <= size <= risk.n:
             raise ParameterError(f"a batch holds between 1 and n={risk.n} records, got {size}.")
-        self._risk = risk
-        self._run = run
-        self._noise = noise
+        super().__init__(risk, run, noise)
         self._entropy = entropy
         self._size = size
         self._shared = shared
@@ -75,22 +70,8 @@ class BatchOracle:
         )
         self._packing = packing_for(bounds.calibration is Calibration.PUBLISHED)
 
-    def __reduce__(self) -> NoReturn:
-        raise LedgerError("an oracle holds data and a ledger and cannot be pickled or copied.")
-
     def __repr__(self) -> str:
         return f"BatchOracle({self._size} of {self.problem.n} records, {self._run!r})"
-
-    @property
-    def problem(self) -> Problem:
-        return self._risk.problem
-
-    @property
-    def units_left(self) -> int:
-        return self._run.units_left
-
-    def mu_squared(self, units: int) -> float:
-        return self._run.currency.mu_squared(units)
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
         w = self._admit(w)
@@ -116,12 +97,12 @@ class BatchOracle:
             other = self._bounds.hessian(w) if query is Query.GRADIENT else self._bounds.gradient(w)
             own = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
             parts = tuple(
-                GaussianEvent(query, s * _PRICE_SLACK, s / own * scale, 1, 0.0) for s in (own, other)
+                GaussianEvent(query, s * PRICE_SLACK, s / own * scale, 1, 0.0) for s in (own, other)
             )
             return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
         sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
         event = SubsampledGaussianEvent(
-            query, sensitivity * _PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n
+            query, sensitivity * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n
         )
         return self._run.currency.price(event)
 
@@ -169,15 +150,8 @@ class BatchOracle:
     def _draw(self) -> Risk | SoftmaxRisk:
         return self._risk.subset(sampling.draw(self.problem.n, self._size, self._entropy))
 
-    def _admit(self, w: Vector) -> Vector:
-        return self.problem.within_limit(np.asarray(w, dtype=np.float64))
-
     def _mu_squared(self, units: int) -> float:
-        if not 1 <= units <= self.units_left:
-            raise BudgetExceeded(
-                f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
-                "Nothing was released. Raise the budget or plan fewer steps."
-            )
+        self._affordable(units)
         multiplier = self._run.currency.multiplier(units, self._size, self.problem.n)
         return (1.0 - 2.0**-45) / (multiplier * multiplier)
 

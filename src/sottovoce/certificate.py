@@ -7,7 +7,8 @@ the data and whatever the method decided from the same answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scipy import optimize, special
@@ -17,8 +18,10 @@ from sottovoce.errors import ParameterError
 if TYPE_CHECKING:
     from sottovoce.result import Tolerance
 
-_EXACT_LIMIT = 1e7
-"""Largest squared signal-to-noise at which the noncentral chi-square is inverted numerically."""
+_EXACT_LIMIT = 1e5
+"""Squared signal-to-noise, plus 100 d, up to which the noncentral chi-square is inverted numerically.
+
+Past it SciPy's distribution function loses its third digit, and the simple bound is as good."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,14 @@ class Levels:
         share = 0.5 if self.curvature_tested else 1.0
         return share * (1.0 - self.confidence) / self.gradient_tests
 
+    def on_the_way(self) -> Levels:
+        """Half the gradient's error for points that only count if the run is cut short."""
+        return replace(self, gradient_tests=2 * self.gradient_tests)
+
+    def at_the_end(self) -> Levels:
+        """The other half for the one measurement planned at the end."""
+        return replace(self, gradient_tests=2)
+
     def curvature(self, test: int) -> float:
         """Level of the test-th curvature test, counted from 1; the series sums to half the error."""
         return 0.5 * (1.0 - self.confidence) * 6.0 / (math.pi * test) ** 2
@@ -84,7 +95,7 @@ def norm_bound(noisy_norm: float, scale: float, dim: int, level: float) -> tuple
     typical pure-noise answer is stated instead, which is larger and so still valid."""
     simple = noisy_norm - scale * float(special.ndtri(level))
     ratio = (noisy_norm / scale) ** 2
-    if ratio > _EXACT_LIMIT:
+    if ratio > _EXACT_LIMIT + 100.0 * dim:
         return simple, False
     floor = float(special.chdtr(dim, ratio)) < level
     if floor:
@@ -108,6 +119,21 @@ def _noncentrality(ratio: float, dim: int, level: float, scale: float) -> float:
         return math.inf
     # brentq brackets the root within xtol: step past it so that the bound stays on the safe side
     return scale * (float(optimize.brentq(excess, 0.0, top, xtol=1e-9, rtol=1e-12)) + 1e-8)
+
+
+@lru_cache(maxsize=256)
+def certifying_scale(dim: int, level: float, fraction: float) -> float:
+    """Largest noise sd, as a part of a tolerance, that lets a typical answer certify it.
+
+    Typical is ||g~||^2 = ||g||^2 + d s^2, where the true norm is `fraction` of the tolerance."""
+    if not 0.0 < fraction < 1.0:
+        raise ParameterError("fraction must lie strictly between 0 and 1.")
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        scale = 0.5 * (low + high)
+        bound, _ = norm_bound(math.hypot(fraction, scale * math.sqrt(dim)), scale, dim, level)
+        low, high = (scale, high) if bound <= 1.0 else (low, scale)
+    return low
 
 
 def spectral_margin(scale: float, dim: int, level: float) -> float:

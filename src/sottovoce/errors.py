@@ -3,6 +3,7 @@
 SottovoceError
 ├── DataError          the records break a declared bound or shape (also ValueError)
 ├── ParameterError     an argument is outside its domain (also ValueError)
+├── ClusterError       the workers that hold the records cannot answer; nothing was released
 ├── BudgetExceeded     a query would cost more privacy than is left; nothing was released
 └── LedgerError        the ledger cannot be read, written, copied or trusted
     └── UnsupportedEvent   the ledger's currency has no price for this event
@@ -21,6 +22,10 @@ class DataError(SottovoceError, ValueError):
 
 class ParameterError(SottovoceError, ValueError):
     """An argument is outside its domain. Names the argument, the rule and the way out."""
+
+
+class ClusterError(SottovoceError):
+    """The workers that hold the records cannot answer. Nothing was released; charges stay charged."""
 
 
 class BudgetExceeded(SottovoceError):

@@ -9,7 +9,7 @@ from typing import final
 from sottovoce.errors import ParameterError
 
 BITS = 38
-"""The noise scale is between 2^38 and 2^39 steps: fine enough for a thousandth of delta at any epsilon up to 25."""
+"""One noise scale is 2^38 to 2^39 steps: fine enough for a thousandth of delta at any epsilon up to 25."""
 
 SLACK = 1e-12
 """Relative margin over every float operation here and in OpenDP's own conservative arithmetic."""

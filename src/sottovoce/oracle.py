@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
 
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.batch_oracle import BatchOracle
-from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.desk import PRICE_SLACK, Desk
+from sottovoce.errors import ParameterError
 from sottovoce.lattice import Calibration as Noising
 from sottovoce.lattice import calibrate
 from sottovoce.queries import Answer, Calibration
@@ -22,21 +23,17 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.noise import Noise
-    from sottovoce.queries import Problem
     from sottovoce.risk import Risk
     from sottovoce.softmax import SoftmaxRisk
 
 T = TypeVar("T")
 
-_PRICE_SLACK = 1.0 + 2.0**-20
-"""Covers what the noise lattice adds to a sensitivity."""
-
 SHORTEST_TRIAL = 1e-6
-"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would dominate their difference."""
+"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would drown their difference."""
 
 
 @final
-class Oracle:
+class Oracle(Desk):
     """Answers a method's questions about a risk, each at the price the method names.
 
     Formal guarantee: every answer is a Gaussian (or AboveThreshold) mechanism whose event was charged to the
@@ -50,31 +47,12 @@ class Oracle:
         calibration: Calibration = Calibration.TIGHT,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._risk = risk
-        self._run = run
-        self._noise = noise
+        super().__init__(risk, run, noise)
         self._calibration = calibration
         self._entropy = entropy
         self._bounds = (
             risk.bounds if calibration is Calibration.TIGHT else replace(risk.bounds, calibration=calibration)
         )
-
-    def __reduce__(self) -> NoReturn:
-        raise LedgerError("an oracle holds data and a ledger and cannot be pickled or copied.")
-
-    def __repr__(self) -> str:
-        return f"Oracle({self.problem.n} records, {self._run!r})"
-
-    @property
-    def problem(self) -> Problem:
-        return self._risk.problem
-
-    @property
-    def units_left(self) -> int:
-        return self._run.units_left
-
-    def mu_squared(self, units: int) -> float:
-        return self._run.currency.mu_squared(units)
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
         w = self._admit(w)
@@ -102,11 +80,11 @@ class Oracle:
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         w = self._admit(w)
-        lengths = np.linalg.norm(directions, axis=1)
+        steps = np.stack([self._admit(w + p) for p in directions]) - w
+        # of the steps as taken: rounding w + p or the public limit may have changed them
+        lengths = np.linalg.norm(steps, axis=1)
         if not np.all(lengths * self.problem.radius >= SHORTEST_TRIAL):
             raise ParameterError("a trial step is too short to be told from rounding; drop it.")
-        ends = np.stack([self._admit(w + p) for p in directions])
-        steps = ends - w
         sensitivity = self._bounds.trials(w, steps)
         return self._gaussian(
             Query.TRIALS,
@@ -172,31 +150,20 @@ class Oracle:
     def price(self, query: Query, w: Vector, scale: float) -> int:
         w = self._admit(w)
         sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
-        event = GaussianEvent(query, sensitivity * _PRICE_SLACK, scale, 1, 0.0)
+        event = GaussianEvent(query, sensitivity * PRICE_SLACK, scale, 1, 0.0)
         return self._run.currency.price(event)
 
     def search_price(self, epsilon: float) -> int:
-        return self._run.currency.price(PureEvent(Query.LINE_SEARCH, epsilon * _PRICE_SLACK))
+        return self._run.currency.price(PureEvent(Query.LINE_SEARCH, epsilon * PRICE_SLACK))
 
     def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
         return BatchOracle(
             self._risk, self._run, self._noise, self._bounds, self._entropy, size=size, shared=shared
         )
 
-    def _admit(self, w: Vector) -> Vector:
-        """Weights are public: pull them into the ball in which every exact answer is finite."""
-        return self.problem.within_limit(np.asarray(w, dtype=np.float64))
-
     def _insist_reachable(self, step: Vector) -> None:
         if not float(np.linalg.norm(step)) <= self.problem.weight_limit * (1.0 + 1e-9):
             raise ParameterError("a trial step reaches beyond the public limit on weights; shorten it.")
-
-    def _affordable(self, units: int) -> None:
-        if not 1 <= units <= self.units_left:
-            raise BudgetExceeded(
-                f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
-                "Nothing was released. Raise the budget or plan fewer steps."
-            )
 
     def _symmetric(
         self, query: Query, sensitivity: float, units: int, compute: Callable[[], Matrix]

@@ -12,20 +12,34 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watching(show: bool, name: str) -> Iterator[Callable[[TraceRow], None]]:
-    """Hand out a callback for trace rows; with `show` it draws a status line on standard error."""
+def waiting(show: bool, what: str) -> Iterator[None]:
+    """With `show` a spinner on standard error beside `what`, for work that has no parts to count."""
+    if not show:
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
+def watching(show: bool, name: str, whole: float = 0.0) -> Iterator[Callable[[TraceRow], None]]:
+    """Hand out a callback for trace rows; with `show` it draws a bar on standard error.
+
+    The bar is the part spent of the budget, whose mu^2 is `whole`: a function of noisy answers."""
     if not show:
         yield lambda row: None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.fields[seen]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[seen]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=None, seen="")
+        task = bar.add_task(name, total=whole or None, seen="")
 
         def watch(row: TraceRow) -> None:
             norm = "" if row.gradient_norm is None else f"noisy gradient norm {row.gradient_norm:.4g}"
-            bar.update(task, advance=1, description=f"{name}: {row.kind}", seen=norm)
+            bar.update(task, advance=row.mu_squared, description=f"{name}: {row.kind}", seen=norm)
 
         yield watch

@@ -106,7 +106,7 @@ class Problem:
 
     @property
     def curvature_floor(self) -> float:
-        """No Hessian has an eigenvalue below this: -(L R^2 - inf r''), inf r'' at most 0 with a free intercept."""
+        """No Hessian eigenvalue is below -(L R^2 - inf r''); with a free intercept inf r'' is at most 0."""
         floor = self.regularizer.curvature_low
         if self.intercept:
             floor = min(0.0, floor)
@@ -209,12 +209,12 @@ class Questions(Derivatives, Protocol):
     def backtrack(
         self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
     ) -> int | None:
-        """First i with f(w) - f(w + lengths[i] direction) - required[i] above a noisy zero, by AboveThreshold."""
+        """First i at which f(w) - f(w + lengths[i] direction) exceeds required[i], by AboveThreshold."""
 
     def grid(
         self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
     ) -> Answer[Vector]:
-        """Decreases f(w) - f(w + gamma_i direction), gamma_i = longest shrink^i, i < count, in one release."""
+        """f(w) - f(w + gamma_i direction) for gamma_i = longest shrink^i, i < count, in one release."""
 
     def value(self, w: Vector, units: int) -> Answer[float]: ...
 

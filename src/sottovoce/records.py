@@ -149,7 +149,9 @@ class Records(Sealed):
 
         if schema is not None:
             if schema.target is None or labels is not None or target is not None or intercept:
-                raise ParameterError("the schema must declare the target, and labels, target and intercept.")
+                raise ParameterError(
+                    "with a schema that declares a target, pass no labels, target or intercept."
+                )
             labels, target = schema.target.classes, schema.target.range
         declared = _declaration(labels, target)
         options = {"radius": _checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}

@@ -17,6 +17,8 @@ from sottovoce.errors import ParameterError
 
 T = TypeVar("T")
 
+_here = threading.local()
+
 
 def thread_count() -> int:
     """SOTTOVOCE_THREADS if set, else the processors this process may use."""
@@ -32,9 +34,11 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-def in_order(work: Callable[[int], T], count: int) -> Iterator[T]:
-    """work(0), ..., work(count - 1) in that order, computed by threads; few results are alive at a time."""
-    threads = min(thread_count(), count)
+def in_order(work: Callable[[int], T], count: int, *, in_turn: bool = False) -> Iterator[T]:
+    """work(0), ..., work(count - 1) in that order, computed by threads; few results are alive at a time.
+
+    `in_turn`: one after another in the caller's thread, for work that reads from a stream."""
+    threads = 1 if in_turn or getattr(_here, "alone", False) else min(thread_count(), count)
     with _blas.limited():
         if threads <= 1:
             yield from map(work, range(count))
@@ -52,6 +56,16 @@ def in_order(work: Callable[[int], T], count: int) -> Iterator[T]:
             for future in pending:
                 future.cancel()
             wait(pending)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Passes started by this thread use no other: whoever started it runs many like it at once."""
+    _here.alone = True
+    try:
+        yield
+    finally:
+        _here.alone = False
 
 
 @cache

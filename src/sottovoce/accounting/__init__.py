@@ -17,6 +17,7 @@ from sottovoce.accounting.events import (
 from sottovoce.accounting.ledger import Ledger
 from sottovoce.accounting.orders import best_order
 from sottovoce.accounting.run import Run
+from sottovoce.accounting.statement import Statement, adopt, verify
 from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals
 
 __all__ = [
@@ -33,9 +34,12 @@ __all__ = [
     "Renyi",
     "Run",
     "SharedBatchEvent",
+    "Statement",
     "Store",
     "SubsampledGaussianEvent",
     "Totals",
     "Units",
+    "adopt",
     "best_order",
+    "verify",
 ]

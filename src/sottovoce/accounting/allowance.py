@@ -46,9 +46,9 @@ class Allowance:
         )
 
 
-def new_grant(event: Event, currency: Currency) -> Grant:
+def new_grant(event: Event, currency: Currency, run: str = "") -> Grant:
     """The event with its prices and a name of its own; leave to release only once a store has it."""
-    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event))
+    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run)
 
 
 def share(left: Units, parts: int) -> Units:

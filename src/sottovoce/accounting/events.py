@@ -16,6 +16,7 @@ class Query(StrEnum):
     GRADIENT = "gradient"
     HESSIAN = "hessian"
     GRAM = "gram matrix"
+    GRAM_DIAGONAL = "gram diagonal"
     TRIALS = "trial differences"
     GRADIENT_NORM = "gradient norm"
     EIGENVALUE = "smallest eigenvalue"
@@ -42,6 +43,10 @@ class GaussianEvent:
         _check_query(self)
         _check_gaussian(self)
 
+    @property
+    def subject(self) -> str:
+        return self.query.value
+
 
 @final
 @dataclass(frozen=True)
@@ -54,6 +59,10 @@ class PureEvent:
     def __post_init__(self) -> None:
         _check_query(self)
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    @property
+    def subject(self) -> str:
+        return self.query.value
 
 
 @final
@@ -76,6 +85,10 @@ class SubsampledGaussianEvent:
         _check_gaussian(self)
         _check_batch(self)
 
+    @property
+    def subject(self) -> str:
+        return f"{self.query.value} of a batch"
+
 
 @final
 @dataclass(frozen=True)
@@ -94,6 +107,10 @@ class SharedBatchEvent:
             raise ParameterError("parts must be one or more GaussianEvent values, each with its own noise.")
         object.__setattr__(self, "parts", parts)
         _check_batch(self)
+
+    @property
+    def subject(self) -> str:
+        return " and ".join(dict.fromkeys(part.query.value for part in self.parts)) + " of one batch"
 
 
 Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent | SharedBatchEvent

@@ -4,15 +4,21 @@ Charges are never refunded, and what is charged may depend on every answer relea
 
 from __future__ import annotations
 
-from typing import NoReturn, Self, final
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
+from sottovoce.accounting.entries import Declaration
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.accounting.statement import Anchor, Statement
 
 
 @final
@@ -39,6 +45,39 @@ class Ledger:
         self._allowed = Allowance.of(cap, self._currency)
         self._store: Store = MemoryStore() if store is None else store
 
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dataset: str,
+        cap: Budget | None = None,
+        currency: str | None = None,
+        order: float | None = None,
+    ) -> Self:
+        """The ledger of one data set in a file on a local disk, created with `cap` if it is new.
+
+        A file may hold several data sets, each with a cap and a currency ("gdp" unless told otherwise) fixed
+        for good; for one that exists they may be left out, and must agree if given. Charges are on disk
+        before anything is released, and every process that opens the file spends from the same cap."""
+        from sottovoce.accounting.sqlite_store import open_store
+
+        wanted = None
+        if currency is not None or order is not None:
+            _currency(Gdp.name if currency is None else currency, order)
+        if cap is not None:
+            fresh = cls(cap, currency=Gdp.name if currency is None else currency, order=order)
+            wanted = Declaration(fresh.cap, fresh.currency.name, fresh.order)
+        store, declared = open_store(path, dataset, wanted)
+        given = (cap, currency, order)
+        found = (declared.cap, declared.currency, declared.order)
+        if any(mine is not None and mine != theirs for mine, theirs in zip(given, found, strict=True)):
+            raise LedgerError(
+                f"data set {dataset!r} was declared with {declared.cap!r}, currency={declared.currency!r}, "
+                f"order={declared.order}, which is fixed for good. Open it without cap, currency and order."
+            )
+        return cls(declared.cap, currency=declared.currency, order=declared.order, store=store)
+
     @property
     def cap(self) -> Budget:
         return self._cap
@@ -60,6 +99,11 @@ class Ledger:
     def persistent(self) -> bool:
         """Whether charges outlive the process; such a ledger takes no simulated runs."""
         return self._store.persistent
+
+    @property
+    def head(self) -> str:
+        """Seals every charge so far. Results carry it, so that `verify` can tell if some were undone."""
+        return self._store.head
 
     @property
     def units_cap(self) -> Units:
@@ -119,6 +163,16 @@ class Ledger:
         """The largest whole number of units that fits `parts` times into what is left."""
         return share(self.units_left, parts)
 
+    def verify(self, anchor: Anchor | None = None) -> Statement:
+        """Read the whole file again and check every seal and total; see `statement.verify`."""
+        from sottovoce.accounting.statement import verify
+
+        if self._store.address is None:
+            raise LedgerError(
+                "an in-memory ledger has no file to verify. Use Ledger.open(path, dataset=...)."
+            )
+        return verify(self._store.address[0], anchor)
+
     def _append(self, grant: Grant) -> None:
         spent = self._store.append(grant, self._allowed.cap)
         if spent is not None:
@@ -130,11 +184,13 @@ class Ledger:
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise LedgerError(
-            "an in-memory ledger cannot be pickled: two copies would each spend the whole cap. "
-            "Use Ledger.open(path, dataset=..., cap=...)."
-        )
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., Ledger], tuple[str, str, str]]:
+        if self._store.address is None:
+            raise LedgerError(
+                "an in-memory ledger cannot be pickled: two copies would each spend the whole cap. "
+                "Use Ledger.open(path, dataset=..., cap=...)."
+            )
+        return _reopened, (*self._store.address, self.identity)
 
     def __repr__(self) -> str:
         order = "" if self.order is None else f", order={self.order:g}"
@@ -145,7 +201,18 @@ class Ledger:
         )
 
 
+def _reopened(path: str, dataset: str, identity: str) -> Ledger:
+    ledger = Ledger.open(path, dataset=dataset)
+    if ledger.identity != identity:
+        raise LedgerError(
+            f"the ledger at {path} is not the one that was pickled. Open the right file with Ledger.open."
+        )
+    return ledger
+
+
 def _currency(name: str, order: float | None) -> Currency:
+    if not isinstance(name, str):
+        raise ParameterError(f'currency must be "gdp" or "renyi", got {type(name).__name__}.')
     if name == Gdp.name:
         if order is not None:
             raise ParameterError('a gdp ledger has no order. Leave it out, or pass currency="renyi".')

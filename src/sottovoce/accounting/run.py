@@ -23,7 +23,7 @@ class Run:
     Formal guarantee: what is released under this run's grants alone is budget-DP; every charge counts
     against the ledger's cap as well."""
 
-    __slots__ = ("__weakref__", "_allowed", "_budget", "_ledger", "_lock", "_name", "_spent")
+    __slots__ = ("__weakref__", "_allowed", "_budget", "_kept", "_ledger", "_lock", "_name", "_on", "_spent")
 
     def __init__(self, ledger: Ledger, budget: Budget, name: str) -> None:
         if not isinstance(budget, Budget):
@@ -33,6 +33,8 @@ class Run:
         self._name = str(name)
         self._allowed = Allowance.of(budget, ledger.currency)
         self._spent = Totals(0, 0)
+        self._on: dict[str, Units] = {}
+        self._kept = 0
         self._lock = threading.Lock()
 
     @property
@@ -60,9 +62,18 @@ class Run:
         return self._spent.units
 
     @property
+    def spending(self) -> dict[str, float]:
+        """The part of this run's budget that each kind of query was charged, in the order of first use."""
+        return {subject: units / self.units_cap for subject, units in self._on.items()}
+
+    @property
     def units_left(self) -> Units:
-        """What this run may still charge: the least of its own and the ledger's remainder."""
-        return min(self._allowed.cap.units - self._spent.units, self._ledger.units_left)
+        """What this run may plan with: the least of its own and the ledger's remainder, less what is kept."""
+        return min(self._allowed.cap.units - self._spent.units, self._ledger.units_left) - self._kept
+
+    def keep(self, units: Units) -> None:
+        """Hold units back from `units_left` for the end of the run; 0 gives them free."""
+        self._kept = units
 
     @property
     def lattice_left(self) -> int:
@@ -86,7 +97,7 @@ class Run:
 
     def charge(self, event: Event) -> Grant:
         """Pay for one answer, or raise BudgetExceeded; the answer may be computed only afterwards."""
-        grant = new_grant(event, self.currency)
+        grant = new_grant(event, self.currency, self._name)
         with self._lock:
             before = self._spent
             after = before.plus(grant)
@@ -99,6 +110,7 @@ class Run:
             except BudgetExceeded:
                 self._spent = before
                 raise
+            self._on[event.subject] = self._on.get(event.subject, 0) + grant.units
         return grant
 
     def __copy__(self) -> Self:

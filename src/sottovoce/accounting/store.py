@@ -22,6 +22,7 @@ class Grant:
     event: Event
     units: Units
     lattice: int
+    run: str = ""
 
 
 @final
@@ -49,6 +50,14 @@ class Store(Protocol):
     @property
     def persistent(self) -> bool:
         """Whether charges outlive the process."""
+
+    @property
+    def address(self) -> tuple[str, str] | None:
+        """The (path, data set) that opens this store again, or None if it lives in memory."""
+
+    @property
+    def head(self) -> str:
+        """A seal over everything charged so far; empty in memory."""
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
         """Add the grant if the totals with it stay within cap, and return None.
@@ -83,6 +92,14 @@ class MemoryStore:
     @property
     def persistent(self) -> bool:
         return False
+
+    @property
+    def address(self) -> None:
+        return None
+
+    @property
+    def head(self) -> str:
+        return ""
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
         if os.getpid() != self._process:

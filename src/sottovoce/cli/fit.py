@@ -64,6 +64,13 @@ def fit(
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Read a Parquet file on the workers of this Dask scheduler; `local` starts some here.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a private model on a CSV or Parquet file.
@@ -98,6 +105,7 @@ def fit(
         simulate=simulate,
         invalid=invalid,
         delimiter=delimiter,
+        dask=dask,
         progress=out.is_watched(),
     )
     model.save(output)

@@ -78,7 +78,7 @@ class Covertype:
     def bounded(self) -> NDArray[np.float32]:
         """55 columns of norm at most 1: numerics to [-1, 1] by declared bounds, indicators, intercept.
 
-        Ten numerics, two indicators and the intercept, each at most 1, divided by sqrt(13): none is clipped."""
+        Ten numerics, two indicators and the intercept are at most 1 each: over sqrt(13), none is clipped."""
         low, high = np.array(MINIMUM, np.float64), np.array(MAXIMUM, np.float64)
         scaled = 2.0 * (self.numeric - low) / (high - low) - 1.0
         ones = np.ones((self.cover.size, 1))

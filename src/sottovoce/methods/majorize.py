@@ -1,90 +1,143 @@
-"""`majorize`: one noisy Gram matrix majorizes the Hessian everywhere; then Newton-like steps, nothing to tune."""
+"""`majorize`: one noisy question about the features bounds the Hessian everywhere; then steps, no tuning."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.methods.descent import CurvatureDescent
-from sottovoce.methods.loop import Goal, Method, Walk, follow
-from sottovoce.methods.steps import Majorized, ShortStep, StepRule
-from sottovoce.methods.stopping import Certified, Never
+from sottovoce.methods.cubic_model import minimize_cubic
+from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
+from sottovoce.methods.majorizers import majorizer
+from sottovoce.methods.measurement import measure
+from sottovoce.methods.shares import Growing, Shares, Tracking
+from sottovoce.methods.stopping import Certified, Never, StoppingTest
+from sottovoce.queries import LARGEST_MATRIX
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Questions
+    from sottovoce.methods.steps import StepRule
+    from sottovoce.queries import Problem, Questions
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Majorize(Method):
-    """Release S = X'X/n once, then w -= Q^{-1} g~ with Q = U (S_+ + lift) + sup r''.
+    """Release S = X'X/n once, then w -= c Q^{-1} g~ with Q = U (S_+ + lift) + sup r'', c the relaxation.
 
     With a tolerance every visited point is tested, at a level fixed beforehand, and the run stops at the
-    first certified one. Without, the steps are taken and what is left measures the final point."""
+    first certified one; where only the curvature is in doubt it is paid for, and a cubic step leaves a
+    saddle. Without a tolerance all steps are taken, the last few iterates averaged, and what is left
+    measures that point. Shares of the budget are `shares`, or the rule that won benchmarks/budget.py."""
 
     name: ClassVar[str] = "majorize"
-    steps: int = 15
+    steps: int = 16
     gram_share: float = 0.1
     curvature_share: float = 0.05
+    measure_share: float = 0.05
+    relaxation: float = 1.5
+    averaged: int = 3
+    shares: Shares | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ParameterError("steps must be at least 1.")
-        for name in ("gram_share", "curvature_share"):
+        if self.steps < 1 or self.averaged < 1:
+            raise ParameterError("steps and averaged must be at least 1.")
+        for name in ("gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) < 0.5:
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+        if not 0.0 < self.relaxation < 2.0:
+            raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        wanted = 0.0 if goal.tolerance is None else -(goal.tolerance.curvature or 0.0)
-        curvature_tested = ask.problem.curvature_floor < wanted
+        measurable = curvature_in_doubt(ask.problem, goal)
         levels = Levels(
-            confidence=goal.confidence, gradient_tests=self.steps + 1, curvature_tested=curvature_tested
+            confidence=goal.confidence, gradient_tests=self.steps + 1, curvature_tested=measurable
         )
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        curvature_units = int(ask.units_left * self.curvature_share)
+        curvature = int(ask.units_left * self.curvature_share) if measurable else 0
+        kept = int(ask.units_left * self.measure_share)
         try:
-            step = self._step_rule(walk)
+            step = majorizer(walk, int(ask.units_left * self.gram_share), self.relaxation)
         except BudgetExceeded:
             return walk.outcome(Stop.OUT_OF_BUDGET)
-        reserved = curvature_units if curvature_tested else 0
-        rule = CurvatureDescent(
-            step=step,
-            test=Never() if goal.tolerance is None else Certified(goal.tolerance, levels),
-            gradient_units=(ask.units_left - reserved) // (self.steps + 1),
-            curvature_units=curvature_units,
-        )
         if goal.tolerance is not None:
+            test = Certified(goal.tolerance, levels)
+            shares = self.shares or Tracking(goal.tolerance.gradient)
+            rule = Majorization(
+                step=step, test=test, shares=shares, visits=self.steps + 1, curvature_units=curvature
+            )
             return walk.outcome(follow(rule, walk, self.steps + 1))
+        rule = Majorization(
+            step=step,
+            test=Never(),
+            shares=self.shares or Growing(),
+            visits=self.steps,
+            curvature_units=curvature,
+            kept=kept,
+            recent=deque(maxlen=self.averaged),
+        )
+        walk.levels = levels.on_the_way()
         stop = follow(rule, walk, self.steps)
         if stop is Stop.STEPS_EXHAUSTED:
-            stop = measure(walk, reserved)
+            walk.w = np.mean(rule.recent, axis=0)
+            stop = measure(walk, levels.at_the_end(), curvature)
         return walk.outcome(stop)
 
-    def _step_rule(self, walk: Walk) -> StepRule:
-        """The dense majorizer, or 1/G where its noise would drown it: d^(3/2) > n mu / 2."""
-        units = int(walk.ask.units_left * self.gram_share)
-        problem = walk.problem
-        if problem.columns**1.5 > problem.n * walk.ask.mu_squared(units) ** 0.5 / 2.0:
-            return ShortStep()
-        gram = walk.ask.gram(units)
-        walk.record("gram", gram.units)
-        return Majorized.above(gram, problem)
 
+@dataclass(kw_only=True)
+class Majorization(Rule):
+    """One gradient a visit; a step by the majorizer, or the end, or a way out of a saddle.
 
-def measure(walk: Walk, curvature_units: int) -> Stop:
-    """Spend what is left on the final point, so that the certificate speaks of the weights returned."""
-    try:
-        here = walk.gradient(walk.ask.units_left - curvature_units)
+    `kept` units stay for the end of the run. `recent` collects the points reached."""
+
+    step: StepRule
+    test: StoppingTest
+    shares: Shares
+    visits: int
+    curvature_units: int
+    kept: int = 0
+    visit_number: int = 0
+    recent: deque[Vector] = field(default_factory=lambda: deque(maxlen=1))
+
+    def visit(self, walk: Walk) -> Stop | None:
+        left = walk.ask.units_left - self.curvature_units - self.kept
+        here = walk.gradient(self.shares.units(walk, left, self.visit_number, self.visits))
+        self.visit_number += 1
         spent = here.gradient.units
-        if curvature_units:
-            spent += walk.smallest_eigenvalue(here, curvature_units).units
-    except BudgetExceeded:
-        return Stop.OUT_OF_BUDGET
-    walk.record("measurement", spent)
-    return Stop.FINISHED
+        if not self.test.gradient(here, walk.problem):
+            walk.record("gradient step", spent, step=self.step.gradient_step(walk, here).vector)
+            self.recent.append(walk.w)
+            return None
+        if self.test.curvature(here, walk.problem):
+            walk.record("stop", spent)
+            return self.test.verdict
+        if not self.curvature_units:
+            walk.record("stop", spent)
+            return Stop.STEPS_EXHAUSTED
+        hessian, here = walk.hessian(here, self._curvature_price(walk))
+        spent += hessian.units
+        if self.test.curvature(here, walk.problem):
+            walk.record("stop", spent)
+            return self.test.verdict
+        step = minimize_cubic(here.gradient.value, hessian.value, walk.problem.hessian_lipschitz)
+        walk.record("cubic step", spent, step=step)
+        return None
+
+    def _curvature_price(self, walk: Walk) -> int:
+        """The units set aside for one Hessian, then as many again for a later one, within what is left."""
+        units = min(self.curvature_units, walk.ask.units_left)
+        self.curvature_units = min(self.curvature_units, (walk.ask.units_left - units) // 2)
+        return units
+
+
+def curvature_in_doubt(problem: Problem, goal: Goal) -> bool:
+    """Whether the structural floor leaves the wanted curvature open and a Hessian can be formed at all."""
+    wanted = 0.0 if goal.tolerance is None else -(goal.tolerance.curvature or 0.0)
+    return problem.curvature_floor < wanted and problem.dim <= LARGEST_MATRIX

@@ -1,0 +1,231 @@
+"""A ledger file: SQLite, write-ahead log, every commit on disk before it counts.
+
+A connection lives for one transaction, so none is ever shared by threads or carried through a fork, and a
+closed one leaves no log behind. What is read is believed only as far as its chain of seals holds."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import final
+from urllib.parse import quote
+
+from sottovoce.accounting.chain import Chain, broken
+from sottovoce.accounting.entries import Entry, Home, Kind, write_home
+from sottovoce.errors import LedgerError, ParameterError
+
+APPLICATION = 0x50D7_70CE
+WAIT_SECONDS = 60.0
+_SCHEMA = (
+    "CREATE TABLE entry (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, "
+    "kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL, seal TEXT NOT NULL)",
+    "CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), number INTEGER NOT NULL, "
+    "seal TEXT NOT NULL)",
+    "CREATE TRIGGER kept BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END",
+    "CREATE TRIGGER fixed BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
+)
+_DEMANDS = (("journal_mode", "wal"), ("synchronous", 2), ("application_id", APPLICATION))
+
+
+@final
+class Transaction:
+    """One look at the file, or one change to it, that happens wholly or not at all."""
+
+    def __init__(self, connection: sqlite3.Connection, known: Chain) -> None:
+        self._connection = connection
+        self.chain = _caught_up(connection, known)
+
+    def append(self, dataset: str, kind: Kind, body: str, name: str | None = None) -> None:
+        """Add one entry; it counts once the transaction has been committed."""
+        number = self.chain.number + 1
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(number, name or uuid.uuid4().hex, dataset, kind.value, now, body)
+        seal = entry.seal(self.chain.head)
+        values = (entry.number, entry.id, entry.dataset, entry.kind, entry.at, entry.body, seal)
+        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, seal))
+        self.chain = self.chain.after([(entry, seal)])
+
+    def entries(self) -> list[tuple[Entry, str]]:
+        """Every entry with its seal, oldest first."""
+        return _rows(self._connection, 0)
+
+
+@final
+class LedgerFile:
+    """The file at one place. Remembers what it has verified, so each transaction reads only what is new."""
+
+    __slots__ = ("_known", "path")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self.path = os.path.realpath(str(Path(path)))
+        except (TypeError, ValueError):
+            raise ParameterError("path must name a file, such as 'budget.db'.") from None
+        self._known = Chain()
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.path)
+
+    def create(self) -> None:
+        """Found the file, complete from the first moment it is seen. A rival's file is left as it is."""
+        draft = f"{self.path}.{uuid.uuid4().hex}.new"
+        with _explained(self.path):
+            try:
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                self._found(draft)
+                with suppress(FileExistsError):
+                    os.link(draft, self.path)
+                _sync_folder(self.path)
+            finally:
+                for part in (draft, f"{draft}-wal", f"{draft}-shm"):
+                    Path(part).unlink(missing_ok=True)
+
+    def _found(self, draft: str) -> None:
+        with closing(_connect(draft)) as connection:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            _insist_demands(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            home = Home(self.path, os.stat(draft).st_ino)
+            Transaction(connection, Chain()).append("", Kind.FOUNDED, write_home(home))
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self, *, anywhere: bool = False) -> Iterator[Transaction]:
+        """A consistent view of the file."""
+        with self._transaction("BEGIN", anywhere) as transaction:
+            yield transaction
+
+    @contextmanager
+    def writing(self, *, anywhere: bool = False) -> Iterator[Transaction]:
+        """The only writer until the end. Leaving without an error means that the disk has it."""
+        with self._transaction("BEGIN IMMEDIATE", anywhere) as transaction:
+            yield transaction
+
+    @contextmanager
+    def _transaction(self, begin: str, anywhere: bool) -> Iterator[Transaction]:
+        with _explained(self.path), closing(_connect(self.path)) as connection:
+            _insist_demands(connection)
+            connection.execute(begin)
+            if not self._known.number:
+                _insist_sound(connection)
+            transaction = Transaction(connection, self._known)
+            if transaction.chain.home is None:
+                raise broken("it is empty")
+            if not anywhere:
+                self._insist_home(transaction.chain.home)
+            yield transaction
+            connection.execute("COMMIT")
+            self._known = transaction.chain
+
+    def adopt(self) -> None:
+        """Make the present place this file's home. Only the owner can know that no other copy is in use."""
+        with self.writing(anywhere=True) as transaction:
+            home = self._place()
+            if home != transaction.chain.home:
+                transaction.append("", Kind.MOVED, write_home(home))
+
+    def at_home(self, chain: Chain) -> bool:
+        return chain.home == self._place()
+
+    def _place(self) -> Home:
+        return Home(self.path, os.stat(self.path).st_ino)
+
+    def _insist_home(self, home: Home) -> None:
+        if home != self._place():
+            raise LedgerError(
+                f"the ledger at {self.path} was moved or copied from {home.path}: another copy may be "
+                "spending the same budget. Nothing was released. Use the original, or, if no other copy is "
+                "in use, make this place its home with sottovoce.accounting.adopt(path)."
+            )
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """To an existing file, never creating one; commits wait for the disk."""
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+    )
+    for setting in ("synchronous = FULL", "fullfsync = ON", "wal_autocheckpoint = 1", "trusted_schema = OFF"):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    return connection
+
+
+def _insist_demands(connection: sqlite3.Connection) -> None:
+    for name, wanted in _DEMANDS:
+        (found,) = connection.execute(f"PRAGMA {name}").fetchone()
+        if found != wanted:
+            raise LedgerError(
+                f"this is not a ledger that can be trusted: SQLite's {name} is {found!r}, not {wanted!r}. "
+                "Nothing was released. Name a ledger file on a local disk, or a path where none exists yet."
+            )
+
+
+def _insist_sound(connection: sqlite3.Connection) -> None:
+    """SQLite's own check of the whole file, and that its tables and triggers are ours."""
+    if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+        raise broken("SQLite finds the file damaged")
+    found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+    if sorted(found) != sorted(_SCHEMA):
+        raise broken("its tables are not those of a ledger")
+
+
+def _caught_up(connection: sqlite3.Connection, known: Chain) -> Chain:
+    """`known` and what came after it, up to the head the file names."""
+    if known.number:
+        row = connection.execute("SELECT seal FROM entry WHERE number = ?", (known.number,)).fetchone()
+        if row != (known.head,):
+            raise broken("entries seen before are gone; the file was put back to an older state")
+    chain = known.after(_rows(connection, known.number))
+    named = connection.execute("SELECT number, seal FROM head").fetchall()
+    if named != ([(chain.number, chain.head)] if chain.number else []):
+        raise broken("its last entries are missing")
+    return chain
+
+
+def _rows(connection: sqlite3.Connection, after: int) -> list[tuple[Entry, str]]:
+    found = connection.execute(
+        "SELECT number, id, dataset, kind, at, body, seal FROM entry WHERE number > ? ORDER BY number",
+        (after,),
+    )
+    return [(Entry(*fields), seal) for *fields, seal in found]
+
+
+def _sync_folder(path: str) -> None:
+    """The new name must be on disk too. Windows has no such call, and needs none."""
+    if os.name == "nt":
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+_WAYS_OUT = (
+    ("locked", "Another process holds it for long: end that one, or try again."),
+    ("full", "Free some disk space."),
+    ("readonly", "Make the file and its folder writable."),
+    ("unable to open", "Check that the file exists and that its folder is writable."),
+    ("", "Restore it from a backup and check that with verify(path, anchor=result)."),
+)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Any failure of disk or database becomes a LedgerError: whoever asked for a grant has none."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeError, OverflowError, TypeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
+        way_out = next(text for sign, text in _WAYS_OUT if sign in str(failure).lower())
+        raise LedgerError(
+            f"the ledger at {path} cannot be used: {reason}. Nothing was released. {way_out}"
+        ) from None

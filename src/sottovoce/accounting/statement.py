@@ -1,0 +1,135 @@
+"""A ledger file read by people: what each data set may spend and has spent, and whether the file is whole."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from sottovoce.accounting.allowance import Allowance
+from sottovoce.accounting.chain import Account, broken
+from sottovoce.accounting.currency import Gdp, Renyi
+from sottovoce.accounting.entries import Entry, Kind, read_grant, read_home
+from sottovoce.accounting.ledger_file import LedgerFile
+from sottovoce.errors import LedgerError
+
+
+class Anchor(Protocol):
+    """What a saved result remembers of the ledger it was charged to."""
+
+    @property
+    def ledger(self) -> str: ...
+
+    @property
+    def ledger_head(self) -> str: ...
+
+
+@final
+@dataclass(frozen=True)
+class DatasetStatement:
+    """One data set's cap and the sum of its charges."""
+
+    name: str
+    identity: str
+    allowance: Allowance
+    account: Account
+
+    @property
+    def units_left(self) -> int:
+        return self.allowance.cap.units - self.account.spent.units
+
+    def __str__(self) -> str:
+        currency, spent, cap = self.allowance.currency, self.account.spent, self.allowance.cap
+        lattice = 0.0 if not cap.lattice else spent.lattice / cap.lattice
+        return (
+            f"{self.name}: {currency.amount(spent.units)} of {currency.amount(cap.units)} "
+            f"{currency.label} spent ({spent.units / cap.units:.2%}; lattice noise {lattice:.2%}), "
+            f"cap epsilon={self.allowance.budget.epsilon:g}, delta={self.allowance.budget.delta:g}"
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Statement:
+    """A ledger file whose chain holds. `lines` is its history, one line an entry, oldest first."""
+
+    path: str
+    head: str
+    at_home: bool
+    datasets: tuple[DatasetStatement, ...]
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        place = "" if self.at_home else " (moved or copied: it refuses charges until adopted)"
+        summary = (f"ledger {self.path}{place}", *(f"  {dataset}" for dataset in self.datasets))
+        return "\n".join((*summary, f"  {len(self.lines)} entries, sealed by {self.head}", *self.lines))
+
+
+def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statement:
+    """Check every seal and total of the file, and that it still holds what `anchor` was charged.
+
+    `anchor` is a result of a run on this ledger: if its seal is missing, charges were undone, by a file put
+    back from a backup or a copy that fell behind. Raises LedgerError on any doubt. A copy may be verified
+    anywhere; the limit is that two copies cannot know of each other."""
+    file = LedgerFile(path)
+    if not file.exists():
+        raise LedgerError(
+            f"there is no ledger at {file.path}. Create one with Ledger.open(path, ..., cap=...)."
+        )
+    with file.reading(anywhere=True) as transaction:
+        chain, rows = transaction.chain, transaction.entries()
+        at_home = file.at_home(chain)
+    datasets = tuple(_dataset(name, account) for name, account in chain.accounts.items())
+    for dataset in datasets:
+        if not dataset.account.spent.within(dataset.allowance.cap):
+            raise broken(f"data set {dataset.name!r} has spent more than its cap")
+    if anchor is not None:
+        _insist_anchored(
+            file.path, anchor, {dataset.identity for dataset in datasets}, {seal for _, seal in rows}
+        )
+    lines = tuple(_line(entry, {dataset.name: dataset for dataset in datasets}) for entry, _ in rows)
+    return Statement(file.path, chain.head, at_home, datasets, lines)
+
+
+def adopt(path: str | os.PathLike[str]) -> None:
+    """Make the file's present place its home, after it was moved or put back from a backup.
+
+    Only its owner can know that no other copy is in use: from two adopted copies each could be spent whole.
+    Verify it against the latest result first."""
+    LedgerFile(path).adopt()
+
+
+def _insist_anchored(path: str, anchor: Anchor, identities: set[str], seals: set[str]) -> None:
+    if not anchor.ledger_head:
+        raise LedgerError(
+            "the anchor was not charged to a ledger file, so it says nothing about this one. "
+            "Take the result of a run with ledger=Ledger.open(...)."
+        )
+    if anchor.ledger not in identities:
+        raise LedgerError(f"the anchor was charged to another ledger than {path}. Name that one's file.")
+    if anchor.ledger_head not in seals:
+        raise LedgerError(
+            f"charges were undone: the ledger at {path} no longer holds what the anchor was charged. It is "
+            "an older state or a copy that fell behind. Release nothing under it; restore the newest file."
+        )
+
+
+def _dataset(name: str, account: Account) -> DatasetStatement:
+    declared = account.declared
+    currency = Gdp() if declared.order is None else Renyi(declared.order)
+    return DatasetStatement(name, account.identity, Allowance.of(declared.cap, currency), account)
+
+
+def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
+    start = f"{entry.number:6}  {entry.at}  "
+    match entry.kind:
+        case Kind.CHARGED:
+            grant, currency = read_grant(entry), datasets[entry.dataset].allowance.currency
+            cost = f"{currency.amount(grant.units)} {currency.label}"
+            asked = f"{entry.dataset}: {grant.event.subject}"
+            return f"{start}{asked}, {cost}, run {grant.run!r}, charge {entry.id}"
+        case Kind.DECLARED:
+            allowance = datasets[entry.dataset].allowance
+            return f"{start}{entry.dataset}: declared, {allowance.budget!r} in {allowance.currency.label}"
+        case _:
+            return f"{start}{entry.kind}: {read_home(entry).path}"

@@ -1,0 +1,120 @@
+"""What the scores of an attack prove: lower bounds on epsilon and mu at a stated confidence.
+
+The attack says "the other data set" where its score exceeds a threshold. Its true and false positive rates
+are bounded by Clopper & Pearson, exactly and for any law of the scores. (epsilon, delta)-DP allows
+tpr <= e^epsilon fpr + delta, and the same for the complements; mu-GDP allows tpr <= Phi(Phi^{-1}(fpr) + mu).
+The threshold is chosen on scores that are then thrown away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy import special
+
+from sottovoce.arrays import Vector
+from sottovoce.errors import ParameterError
+
+PILOT_SHARE = 0.1
+"""Part of the scores spent on choosing thresholds."""
+
+CANDIDATES = 200
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """How often the attack was right and wrong, each bounded at half of the error allowed."""
+
+    true_positive_at_least: float
+    false_positive_at_most: float
+
+    @classmethod
+    def at(cls, threshold: float, here: Vector, there: Vector, confidence: float) -> Rates:
+        """`here` and `there` are scores over the two data sets."""
+        level = (1.0 - confidence) / 2.0
+        _, false_high = clopper_pearson(int(np.sum(here > threshold)), here.size, level)
+        true_low, _ = clopper_pearson(int(np.sum(there > threshold)), there.size, level)
+        return cls(true_positive_at_least=true_low, false_positive_at_most=false_high)
+
+    @classmethod
+    def expected(cls, threshold: float, here: Vector, there: Vector, runs: int, confidence: float) -> Rates:
+        """What so many runs would show if pilot scores were typical; one success and one failure are added,
+        so that a rate that only looks like zero promises nothing."""
+        level = (1.0 - confidence) / 2.0
+        false, true = (
+            round(runs * (int(np.sum(scores > threshold)) + 1) / (scores.size + 2))
+            for scores in (here, there)
+        )
+        _, false_high = clopper_pearson(false, runs, level)
+        true_low, _ = clopper_pearson(true, runs, level)
+        return cls(true_positive_at_least=true_low, false_positive_at_most=false_high)
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon proved by positives: log((tpr - delta) / fpr), never below 0."""
+        return _log_ratio(self.true_positive_at_least - delta, self.false_positive_at_most)
+
+    def epsilon_of_negatives(self, delta: float) -> float:
+        """The epsilon proved by negatives: log((1 - fpr - delta) / (1 - tpr)), never below 0."""
+        return _log_ratio(1.0 - self.false_positive_at_most - delta, 1.0 - self.true_positive_at_least)
+
+    def mu(self) -> float:
+        """The mu proved: Phi^{-1}(tpr) - Phi^{-1}(fpr), never below 0."""
+        apart = special.ndtri(self.true_positive_at_least) - special.ndtri(self.false_positive_at_most)
+        return max(0.0, float(apart)) if math.isfinite(apart) else 0.0
+
+
+def clopper_pearson(found: int, among: int, level: float) -> tuple[float, float]:
+    """Bounds on a probability, each wrong with probability at most `level`, from `found` of `among`."""
+    low = float(special.betaincinv(found, among - found + 1, level)) if found else 0.0
+    high = float(special.betainccinv(found + 1, among - found, level)) if found < among else 1.0
+    return low, high
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """Lower bounds, each of which holds with the stated confidence."""
+
+    epsilon_at_least: float
+    mu_at_least: float
+    confidence: float
+
+
+def prove(here: Vector, there: Vector, *, delta: float, confidence: float) -> Proof:
+    """Bounds from scores over the two data sets: each with thresholds and direction chosen on a pilot."""
+    if min(here.size, there.size) < 100:
+        raise ParameterError("an audit needs at least 100 runs on each data set.")
+    (pilot_here, here), (pilot_there, there) = _split(here), _split(there)
+    candidates = np.quantile(
+        np.concatenate([pilot_here, pilot_there]), np.linspace(0.0, 1.0, CANDIDATES + 2)[1:-1]
+    )
+
+    def chosen(*bounds: Callable[[Rates], float]) -> float:
+        """The bound and threshold that promise most on the pilot, evaluated on the rest."""
+        tried = ((bound, float(t)) for bound in bounds for t in candidates)
+        bound, threshold = max(
+            tried,
+            key=lambda each: each[0](Rates.expected(each[1], pilot_here, pilot_there, here.size, confidence)),
+        )
+        return bound(Rates.at(threshold, here, there, confidence))
+
+    return Proof(
+        epsilon_at_least=chosen(
+            lambda rates: rates.epsilon(delta), lambda rates: rates.epsilon_of_negatives(delta)
+        ),
+        mu_at_least=chosen(Rates.mu),
+        confidence=confidence,
+    )
+
+
+def _split(scores: Vector) -> tuple[Vector, Vector]:
+    pilot = int(PILOT_SHARE * scores.size)
+    return scores[:pilot], scores[pilot:]
+
+
+def _log_ratio(more: float, less: float) -> float:
+    return max(0.0, math.log(more / less)) if more > 0.0 and less > 0.0 else 0.0

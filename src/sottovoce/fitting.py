@@ -1,0 +1,179 @@
+"""From a file and its schema to a private model."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce import losses, regularizers, tables
+from sottovoce._version import VERSION
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.declarations import declared_delta
+from sottovoce.encoding import insist_present
+from sottovoce.errors import ParameterError
+from sottovoce.model import Model
+from sottovoce.progress import waiting
+from sottovoce.records import Records
+from sottovoce.risk import Risk
+from sottovoce.softmax import SoftmaxRisk
+from sottovoce.training import minimize
+
+if TYPE_CHECKING:
+    from sottovoce.columns import Target
+    from sottovoce.methods.loop import Method
+    from sottovoce.result import Tolerance
+    from sottovoce.schema import Schema
+
+LOGISTIC = "logistic"
+ROBUST = "pseudo-huber"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def fit(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float | str,
+    dataset: str = "",
+    loss: str | None = None,
+    regularizer: str = "l2",
+    strength: float = 1e-6,
+    method: str | Method = "majorize",
+    tolerance: Tolerance | None = None,
+    intervals: float = 0.0,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.99,
+    invalid: str = "raise",
+    delimiter: str = ",",
+    dask: str | None = None,
+    progress: bool = False,
+    clock: Callable[[], datetime] = now,
+) -> Model:
+    """Train on a CSV or Parquet file with (epsilon, delta)-differential privacy for replacing one row.
+
+    The schema must declare a target: classes (loss "logistic" unless told otherwise; more than two classes
+    train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
+    is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. All else
+    is as for `minimize`. The model holds what was released and what was declared, nothing else."""
+    aim = schema.target
+    if aim is None:
+        raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
+    chosen = chosen_loss(loss, aim)
+    penalty = regularizers.by_name(regularizer, strength)
+    with ExitStack() as stack:
+        with waiting(progress, f"reading {Path(path).name}"):
+            if dask is None:
+                records = _records(tables.read(path, schema, invalid=invalid, delimiter=delimiter), aim)
+            else:
+                client = stack.enter_context(_connected(dask))
+                records = _records_on(client, path, schema, aim, invalid)
+        result = minimize(
+            _risk(records, chosen, penalty),
+            budget=Budget(epsilon, declared_delta(delta, records.n)),
+            method=method,
+            tolerance=tolerance,
+            intervals=intervals,
+            ledger=ledger,
+            simulate=simulate,
+            confidence=confidence,
+            progress=progress,
+        )
+    return Model(
+        result=result,
+        schema=schema,
+        loss=chosen,
+        dataset=dataset,
+        created=clock().date().isoformat(),
+        versions=versions(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """What made a model: the packages whose arithmetic and noise it rests on."""
+    found = {"sottovoce": VERSION, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "opendp"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def chosen_loss(name: str | None, aim: Target) -> str:
+    """The loss by name, or the default for what is predicted; one that does not fit it is refused."""
+    loss = name or (LOGISTIC if aim.classes is not None else ROBUST)
+    kind = losses.by_name(loss).kind
+    if (kind is losses.Kind.MARGIN) != (aim.classes is not None):
+        declared = "classes" if aim.classes is not None else "a range"
+        raise ParameterError(
+            f"loss {loss!r} does not fit a target with {declared}. Take {LOGISTIC!r} or another margin loss "
+            f"for classes, {ROBUST!r} or another residual loss for a range."
+        )
+    if aim.classes is not None and len(aim.classes) > 2 and loss != LOGISTIC:
+        raise ParameterError(f"with more than two classes the loss must be {LOGISTIC!r} (softmax).")
+    return loss
+
+
+def _records(table: tables.Table, aim: Target) -> Records:
+    """The encoded rows hold the intercept already and are no longer than 1."""
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        return Records.from_arrays(table.features, table.target, radius=1.0, labels=tuple(labels))
+    assert aim.range is not None
+    assert table.target is not None
+    return Records.from_arrays(
+        table.features, _scaled(table.target, *aim.range), radius=1.0, target=(-1.0, 1.0)
+    )
+
+
+def _scaled(target: Any, low: float, high: float) -> Any:
+    """The declared range mapped to [-1, 1]."""
+    return (target - (low / 2.0 + high / 2.0)) / (high / 2.0 - low / 2.0)
+
+
+def _connected(address: str) -> AbstractContextManager[Any]:
+    if find_spec("distributed") is None:
+        raise ParameterError("--dask needs Dask. Install sottovoce[dask].")
+    from sottovoce.distributed import connected
+
+    return connected(address)
+
+
+def _records_on(
+    client: Any, path: str | os.PathLike[str], schema: Schema, aim: Target, invalid: str
+) -> Records:
+    """As `_records`, read and kept by the workers."""
+    import dask.dataframe as dd
+
+    if Path(path).suffix.lower() not in (".parquet", ".pq"):
+        raise ParameterError("with Dask the data must be a Parquet file.")
+    insist_present((*schema.names, aim.name), tables.column_names(path))
+    frame = dd.read_parquet(path, columns=[*schema.names, aim.name])
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        target = replace(aim, classes=tuple(labels))
+    else:
+        assert aim.range is not None
+        frame = frame.assign(**{aim.name: _scaled(frame[aim.name], *aim.range)})
+        target = replace(aim, low=-1.0, high=1.0)
+    declared = replace(schema, target=target)
+    return Records.from_dask(frame, schema=declared, invalid=invalid, client=client)
+
+
+def _risk(records: Records, loss: str, penalty: regularizers.Regularizer) -> Risk | SoftmaxRisk:
+    if records.labels is not None and len(records.labels) > 2:
+        return SoftmaxRisk(records, penalty)
+    return Risk(records, losses.by_name(loss), penalty)

@@ -1,0 +1,1 @@
+"""The audits behind docs/audit.md."""

@@ -1,0 +1,1 @@
+"""Processes killed with SIGKILL while they charge a ledger file, and what must hold afterwards."""

@@ -1,0 +1,1 @@
+"""Generated nonsense at every entry point: only documented exceptions, and no data value in any of them."""
