@@ -81,9 +81,14 @@ def test_a_measured_gap_that_cannot_be_paid_ends_the_run_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", [name for name in METHODS if not name.endswith("-b") and name != "majorize"]
+    ("method", "calibration"),
+    [
+        (name, calibration)
+        for name, method in METHODS.items()
+        for calibration in ("tight", "published")
+        if not name.endswith("-b") and name != "majorize" and (calibration == "tight" or method.published)
+    ],
 )
-@pytest.mark.parametrize("calibration", ["tight", "published"])
 def test_the_same_released_answers_give_the_same_bytes_over_neighbouring_data(
     method: str,
     calibration: str,
@@ -91,8 +96,6 @@ def test_the_same_released_answers_give_the_same_bytes_over_neighbouring_data(
     caplog: pytest.LogCaptureFixture,
     tmp_path,  # type: ignore[no-untyped-def]
 ) -> None:
-    if calibration == "published" and not METHODS[method].published:
-        pytest.skip("not a method of the paper")
     here, there = neighbours()
     options = {
         "method": method,
