@@ -6,19 +6,22 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import mpmath
 import numba
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sottovoce import kernels, products, products_compiled, rows
+from sottovoce import kernels, laws, laws_compiled, products, products_compiled, rows
 from sottovoce.errors import ParameterError
-from sottovoce.losses import Kind, Logistic
+from sottovoce.losses import Kind, Logistic, Sigmoid
+from sottovoce.losses.weighted import class_weighted
 from sottovoce.records import Records
 from sottovoce.regularizers import L2
 from sottovoce.risk import Risk
 from sottovoce.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
 from tests import test_rounding
+from tests.exact import exact_loss
 from tests.strategies import ALL_LOSSES, LABELS, TARGET
 from tests.test_kernels import every_pass, rows_of
 
@@ -99,6 +102,46 @@ def test_the_allowance_covers_the_difference_between_compiled_and_reference(loss
 @pytest.mark.usefixtures("compiled")
 def test_no_compiled_answer_is_farther_from_exact_than_its_bound(loss, power):
     test_rounding.test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Sigmoid()], ids=repr)
+def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss):
+    rng = np.random.default_rng(9)
+    t = np.concatenate(
+        [
+            [0.0, -0.0, 1e-300, 1e300, -1e300, 709.8, -709.8, 745.2],
+            np.linspace(-800.0, 800.0, 4001),
+            rng.normal(size=2000) * 5.0,
+            2.0 ** rng.uniform(-60.0, 9.0, 500) * rng.choice([-1, 1], 500),
+        ]
+    )
+    law = laws_compiled.CompiledLaw(loss)
+    value, first = law.value_and_first(t)
+    assert np.array_equal(value, law.value(t))
+    assert np.array_equal(first, law.first(t))
+    assert np.array_equal(law.second(t), loss.second(t))
+    near = np.abs(t) < 600.0
+    np.testing.assert_allclose(value[near], loss.value(t)[near], rtol=2e-15)
+    np.testing.assert_allclose(first[near], loss.first(t)[near], rtol=2e-15)
+    assert np.all(np.isfinite(value))
+    assert np.all(value >= 0.0)
+    assert np.all(value <= loss.ceiling)
+    assert np.all(np.abs(first) <= loss.slope)
+    with mpmath.workdps(40):
+        for s, computed in zip(t[8::97].tolist(), value[8::97].tolist(), strict=True):
+            exact = exact_loss(loss, mpmath.mpf(s))
+            assert abs(mpmath.mpf(computed) - exact) <= 8 * UNIT_ROUNDOFF * loss.value_within(abs(s))
+
+
+def test_only_losses_with_a_compiled_twin_leave_numpy(monkeypatch):
+    held = rows_of(20)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    assert isinstance(laws.law_for(held, Logistic()), laws_compiled.CompiledLaw)
+    weighted = class_weighted(Logistic(), (-1, 1), {-1: 1.0, 1: 2.0})
+    assert laws.law_for(held, weighted) is weighted
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    logistic = Logistic()
+    assert laws.law_for(held, logistic) is logistic
 
 
 @pytest.mark.parametrize("csr", [False, True])
@@ -237,5 +280,5 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_only(monkeypatch):
     def add(out):
         out[0] += 1.0
 
-    products_compiled._compiled(add)(total)
+    products_compiled.compiled(reorder=True)(add)(total)
     assert total[0] == 1.0

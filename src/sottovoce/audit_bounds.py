@@ -7,6 +7,7 @@ The threshold is chosen on scores that are then thrown away."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from sottovoce.errors import ParameterError
 
 PILOT_SHARE = 0.1
 """Part of the scores spent on choosing thresholds."""
+
+PILOT_CONFIDENCE = 0.9
+"""Steers the choice away from thresholds at which the pilot saw too little to tell."""
 
 CANDIDATES = 200
 
@@ -38,19 +42,6 @@ class Rates:
         level = (1.0 - confidence) / 2.0
         _, false_high = clopper_pearson(int(np.sum(here > threshold)), here.size, level)
         true_low, _ = clopper_pearson(int(np.sum(there > threshold)), there.size, level)
-        return cls(true_positive_at_least=true_low, false_positive_at_most=false_high)
-
-    @classmethod
-    def expected(cls, threshold: float, here: Vector, there: Vector, runs: int, confidence: float) -> Rates:
-        """What so many runs would show if pilot scores were typical; one success and one failure are added,
-        so that a rate that only looks like zero promises nothing."""
-        level = (1.0 - confidence) / 2.0
-        false, true = (
-            round(runs * (int(np.sum(scores > threshold)) + 1) / (scores.size + 2))
-            for scores in (here, there)
-        )
-        _, false_high = clopper_pearson(false, runs, level)
-        true_low, _ = clopper_pearson(true, runs, level)
         return cls(true_positive_at_least=true_low, false_positive_at_most=false_high)
 
     def epsilon(self, delta: float) -> float:
@@ -74,6 +65,9 @@ def clopper_pearson(found: int, among: int, level: float) -> tuple[float, float]
     return low, high
 
 
+Bound = Callable[[Rates, float], float]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Proof:
@@ -85,28 +79,23 @@ class Proof:
 
 
 def prove(here: Vector, there: Vector, *, delta: float, confidence: float) -> Proof:
-    """Bounds from scores over the two data sets: each with thresholds and direction chosen on a pilot."""
+    """Bounds from scores over the two data sets, with thresholds and direction chosen on a pilot."""
     if min(here.size, there.size) < 100:
         raise ParameterError("an audit needs at least 100 runs on each data set.")
     (pilot_here, here), (pilot_there, there) = _split(here), _split(there)
-    candidates = np.quantile(
-        np.concatenate([pilot_here, pilot_there]), np.linspace(0.0, 1.0, CANDIDATES + 2)[1:-1]
-    )
+    pooled = np.concatenate([pilot_here, pilot_there])
+    candidates = np.quantile(pooled, np.linspace(0.0, 1.0, CANDIDATES + 2)[1:-1]).tolist()
 
-    def chosen(*bounds: Callable[[Rates], float]) -> float:
-        """The bound and threshold that promise most on the pilot, evaluated on the rest."""
-        tried = ((bound, float(t)) for bound in bounds for t in candidates)
-        bound, threshold = max(
-            tried,
-            key=lambda each: each[0](Rates.expected(each[1], pilot_here, pilot_there, here.size, confidence)),
-        )
-        return bound(Rates.at(threshold, here, there, confidence))
+    def promise(sign: Bound, threshold: float) -> float:
+        return sign(Rates.at(threshold, pilot_here, pilot_there, PILOT_CONFIDENCE), delta)
 
+    signs: tuple[Bound, ...] = (Rates.epsilon, Rates.epsilon_of_negatives)
+    sign, threshold = max(itertools.product(signs, candidates), key=lambda each: promise(*each))
+    # Both rates are known best where they are near one half.
+    middle = float(np.median(pooled))
     return Proof(
-        epsilon_at_least=chosen(
-            lambda rates: rates.epsilon(delta), lambda rates: rates.epsilon_of_negatives(delta)
-        ),
-        mu_at_least=chosen(Rates.mu),
+        epsilon_at_least=sign(Rates.at(threshold, here, there, confidence), delta),
+        mu_at_least=Rates.at(middle, here, there, confidence).mu(),
         confidence=confidence,
     )
 

@@ -14,6 +14,7 @@ from contextlib import closing
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.laws import law_for
 from sottovoce.losses import Kind, Loss
 from sottovoce.parts import over_parts
 from sottovoce.products import view_for
@@ -26,11 +27,11 @@ _STRETCHES = 32
 @over_parts
 def value(rows: Rows, loss: Loss, w: Vector) -> float:
     """sum of phi(t_i)."""
-    view = view_for(rows)
+    view, law = view_for(rows), law_for(rows, loss)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets = block
-        values = loss.value(_arguments(loss, view(features).times(w), targets))
+        values = law.value(_arguments(loss, view(features).times(w), targets))
         total += _weigh(loss, values, targets).sum()
 
     return float(sum_blocks(rows, (), add))
@@ -39,12 +40,12 @@ def value(rows: Rows, loss: Loss, w: Vector) -> float:
 @over_parts
 def gradient(rows: Rows, loss: Loss, w: Vector) -> Vector:
     """sum of phi'(t_i) dt_i/dw."""
-    view = view_for(rows)
+    view, law = view_for(rows), law_for(rows, loss)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets = block
         seen = view(features)
-        slopes = _weigh(loss, loss.first(_arguments(loss, seen.times(w), targets)), targets)
+        slopes = _weigh(loss, law.first(_arguments(loss, seen.times(w), targets)), targets)
         total += seen.gather(_chain(loss, slopes, targets))
 
     return sum_blocks(rows, (rows.dim,), add)
@@ -53,12 +54,12 @@ def gradient(rows: Rows, loss: Loss, w: Vector) -> Vector:
 @over_parts
 def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector]:
     """Both sums in one pass: the same numbers as `value` and `gradient`."""
-    view = view_for(rows)
+    view, law = view_for(rows), law_for(rows, loss)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets = block
         seen = view(features)
-        values, slopes = loss.value_and_first(_arguments(loss, seen.times(w), targets))
+        values, slopes = law.value_and_first(_arguments(loss, seen.times(w), targets))
         total[:-1] += seen.gather(_chain(loss, _weigh(loss, slopes, targets), targets))
         total[-1] += _weigh(loss, values, targets).sum()
 
@@ -69,12 +70,12 @@ def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector
 @over_parts
 def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
     """sum of phi''(t_i) x_i x_i', exactly symmetric."""
-    view, convex = view_for(rows), loss.curvature_low == 0.0
+    view, law, convex = view_for(rows), law_for(rows, loss), loss.curvature_low == 0.0
 
     def add(_: int, block: Block, total: Matrix) -> None:
         features, targets = block
         seen = view(features)
-        weights = _weigh(loss, loss.second(_arguments(loss, seen.times(w), targets)), targets)
+        weights = _weigh(loss, law.second(_arguments(loss, seen.times(w), targets)), targets)
         seen.add_outer(total, weights, convex)
 
     return symmetric(sum_blocks(rows, (rows.dim, rows.dim), add))
@@ -106,16 +107,16 @@ def gram_diagonal(rows: Rows) -> Vector:
 def trials(rows: Rows, loss: Loss, w: Vector, directions: Matrix) -> Vector:
     """sum of phi(t_i) - phi(t_ij) for each direction p_j, t_ij at w + p_j; differences row by row."""
     columns = np.column_stack([w, directions.T])
-    view = view_for(rows)
+    view, law = view_for(rows), law_for(rows, loss)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets = block
         products = np.ascontiguousarray(view(features).times(columns).T)
         here = _arguments(loss, products[0], targets)
-        values = loss.value(here)
+        values = law.value(here)
         for j, moves in enumerate(products[1:]):
             there = np.add(here, _chain(loss, moves, targets), out=moves)
-            total[j] += _weigh(loss, values - loss.value(there), targets).sum()
+            total[j] += _weigh(loss, values - law.value(there), targets).sum()
 
     return sum_blocks(rows, (len(directions),), add)
 

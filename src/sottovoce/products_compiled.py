@@ -8,7 +8,7 @@ together, so that one load of the vector, or of the running sums, serves all fou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numba
 import numpy as np
@@ -16,18 +16,30 @@ import numpy as np
 from sottovoce import products
 from sottovoce.arrays import Matrix, Vector
 
-
-def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    """Machine code kept on disk from the first call on; where no folder may be written, in memory alone."""
-    options = {"nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
-    try:
-        code: Callable[..., None] = numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        code = numba.njit(**options)(function)
-    return code
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-@_compiled
+def compiled(*, reorder: bool) -> Callable[[F], F]:
+    """Machine code kept on disk from the first call on; where no folder may be written, in memory alone.
+
+    Multiplications fuse with additions; `reorder` lets sums be made in any order."""
+    options = {
+        "nogil": True,
+        "fastmath": {"reassoc", "contract"} if reorder else {"contract"},
+        "error_model": "numpy",
+    }
+
+    def compile_(function: F) -> F:
+        try:
+            code: F = numba.njit(cache=True, **options)(function)
+        except RuntimeError:
+            code = numba.njit(**options)(function)
+        return code
+
+    return compile_
+
+
+@compiled(reorder=True)
 def _dense_times(X: Any, w: Any, out: Any) -> None:
     n, dim = X.shape
     even = n - n % 4
@@ -50,7 +62,7 @@ def _dense_times(X: Any, w: Any, out: Any) -> None:
         out[i] = a
 
 
-@_compiled
+@compiled(reorder=True)
 def _dense_gather(X: Any, factors: Any, out: Any) -> None:
     n, dim = X.shape
     even = n - n % 4
@@ -69,7 +81,7 @@ def _dense_gather(X: Any, factors: Any, out: Any) -> None:
             out[j] += a * np.float64(X[i, j])
 
 
-@_compiled
+@compiled(reorder=True)
 def _dense_scale(X: Any, factors: Any, out: Any) -> None:
     for i in range(X.shape[0]):
         a = factors[i]
@@ -77,7 +89,7 @@ def _dense_scale(X: Any, factors: Any, out: Any) -> None:
             out[i, j] = a * np.float64(X[i, j])
 
 
-@_compiled
+@compiled(reorder=True)
 def _sparse_times(data: Any, columns: Any, starts: Any, w: Any, out: Any) -> None:
     for i in range(out.size):
         a = 0.0
@@ -86,7 +98,7 @@ def _sparse_times(data: Any, columns: Any, starts: Any, w: Any, out: Any) -> Non
         out[i] = a
 
 
-@_compiled
+@compiled(reorder=True)
 def _sparse_gather(data: Any, columns: Any, starts: Any, factors: Any, out: Any) -> None:
     for i in range(factors.size):
         a = factors[i]
@@ -94,7 +106,7 @@ def _sparse_gather(data: Any, columns: Any, starts: Any, factors: Any, out: Any)
             out[np.uintp(columns[k])] += a * np.float64(data[k])
 
 
-@_compiled
+@compiled(reorder=True)
 def _sparse_squares(data: Any, columns: Any, out: Any) -> None:
     for k in range(data.size):
         a = np.float64(data[k])

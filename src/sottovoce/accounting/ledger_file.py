@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import final
-from urllib.parse import quote
 
 from sottovoce.accounting.chain import Chain, broken
 from sottovoce.accounting.entries import Entry, Home, Kind, write_home
@@ -29,6 +28,7 @@ _SCHEMA = (
     "CREATE TRIGGER kept BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END",
     "CREATE TRIGGER fixed BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
 )
+_SETTINGS = ("synchronous = FULL", "fullfsync = ON", "wal_autocheckpoint = 1", "trusted_schema = OFF")
 _DEMANDS = (("journal_mode", "wal"), ("synchronous", 2), ("application_id", APPLICATION))
 
 
@@ -151,10 +151,14 @@ class LedgerFile:
 def _connect(path: str) -> sqlite3.Connection:
     """To an existing file, never creating one; commits wait for the disk."""
     connection = sqlite3.connect(
-        f"file:{quote(path)}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+        f"{Path(path).as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
     )
-    for setting in ("synchronous = FULL", "fullfsync = ON", "wal_autocheckpoint = 1", "trusted_schema = OFF"):
-        connection.execute(f"PRAGMA {setting}").fetchall()
+    try:
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}").fetchall()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
