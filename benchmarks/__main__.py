@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.fits import fits
-from benchmarks.passes import against_torch, csr, tiled
+from benchmarks.kernels import against_torch, csr, tiled
 from benchmarks.scaling import scaling
 from benchmarks.storage import dask, parquet
 

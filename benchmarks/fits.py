@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from benchmarks.passes import covertype_rows
+from benchmarks.kernels import covertype_rows
 from benchmarks.rival_process import rival
 from sottovoce import bench
 

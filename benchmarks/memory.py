@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.passes import covertype_rows
+from benchmarks.kernels import covertype_rows
 from sottovoce.losses import Sigmoid
 from sottovoce.records import Records
 from sottovoce.risk import Risk
@@ -18,6 +18,11 @@ def peak_memory() -> int:
         if line.startswith("VmHWM:"):
             return 1024 * int(line.split()[1])
     raise OSError("no VmHWM in /proc/self/status")
+
+
+def forget_peak() -> None:
+    """Start the high-water mark anew at what is held now: preparing the table peaked higher."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def every_pass(X: np.ndarray, y: np.ndarray) -> None:
@@ -33,6 +38,7 @@ def every_pass(X: np.ndarray, y: np.ndarray) -> None:
 def main() -> None:
     X, y = covertype_rows()
     every_pass(X[:100_000].copy(), y[:100_000])
+    forget_peak()
     before = peak_memory()
     every_pass(X, y)
     print((peak_memory() - before) / X.nbytes)

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-import sottovoce as sv
 from sottovoce.noise import SimulatedNoise
+from sottovoce.oracle import Oracle
 from tests.doubles import Recorder, Replay
 from tests.replay.pairs import _heard, differences, methods, setting, tables
 
@@ -25,14 +27,12 @@ def test_neighbours_that_give_the_same_answers_give_the_same_bytes(method: str) 
 
 def test_the_replay_notices_a_run_that_looks_at_exact_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a method whose stop depends on one exact number."""
-    from sottovoce.oracle import Oracle
-
     asked = Oracle.gradient
 
     def peeking(self: Oracle, w: np.ndarray, units: int):  # type: ignore[no-untyped-def]
         answer = asked(self, w, units)
         exact = float(np.linalg.norm(self._risk.gradient(w)))
-        return sv.Risk and type(answer)(answer.value, answer.scale * (1.0 + 1e-12 * exact), answer.units)
+        return replace(answer, scale=answer.scale * (1.0 + 1e-12 * exact))
 
     monkeypatch.setattr(Oracle, "gradient", peeking)
     assert sum(differences(seed, "majorize")[1] > 0 for seed in range(40)) > 10

@@ -1,4 +1,4 @@
-"""Passes over real Covertype against one float32 `X @ w` and against PyTorch's autograd, in turns."""
+"""Passes over real Covertype against one float32 `X @ w` and PyTorch: `python -m benchmarks.kernels`."""
 
 from __future__ import annotations
 
@@ -122,3 +122,15 @@ def csr(rounds: int) -> dict[str, Any]:
     ).to_dict()
     ratio = timings["ratios"]["gradient"]
     return timings | {"demands": {"gradient over matvec and transpose": [ratio, "at most 3"]}}
+
+
+def main() -> None:
+    """Ratios of this machine, for the path that SOTTOVOCE_KERNELS names."""
+    timings = bench.run()
+    print(f"{timings.facts['kernels']} kernels, {timings.facts['threads']} threads")
+    for name, ratio in timings.ratios.items():
+        print(f"{name:30} {ratio:7.2f}x")
+
+
+if __name__ == "__main__":
+    main()
