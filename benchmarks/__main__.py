@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import page
+from benchmarks.cluster import dask
 from benchmarks.fits import fits
 from benchmarks.kernels import against_torch, csr, tiled
 from benchmarks.scaling import scaling
-from benchmarks.storage import dask, parquet
+from benchmarks.storage import parquet
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 SUITES: dict[str, Callable[[int], dict[str, Any]]] = {

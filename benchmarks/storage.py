@@ -1,8 +1,8 @@
-"""Ten million rows from Parquet within a bound on memory, and five million on two Dask workers.
+"""Ten million rows from Parquet within a bound on memory.
 
     python -m benchmarks.storage FILE
 
-is the child's part of the first: read, ask for one gradient, and print seconds and peak memory.
+is the child's part: read, ask for one gradient, and print seconds and peak memory.
 """
 
 from __future__ import annotations
@@ -73,54 +73,6 @@ def _read(path: Path) -> dict[str, float]:
         "seconds for a gradient": time.perf_counter() - opened,
         "peak memory": peak_memory(),
     }
-
-
-def dask(rounds: int, n: int = 5 * 10**6) -> dict[str, Any]:
-    """Overhead of a pass: its time less the longest time a worker needs for its own parts."""
-    import dask.array as da
-    from distributed import Client, LocalCluster
-
-    def chunk(block_id: tuple[int, int]) -> np.ndarray:
-        return np.random.default_rng(block_id[0]).random((n // 2, 54), dtype=np.float32) / 8
-
-    X = da.map_blocks(
-        chunk, chunks=((n // 2,) * 2, (54,)), dtype=np.float32, meta=np.empty((0, 0), np.float32)
-    )
-    y = da.map_blocks(lambda part: np.where(part[:, 0] > 1 / 16, 1, -1), X, drop_axis=1, dtype=int)
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
-        risk = Risk(Records.from_dask(X, y, labels=(-1, 1), client=client), Logistic())
-        w = np.cos(np.arange(54))
-        risk.gradient(w)
-        whole, own = [], []
-        for _ in range(4 * rounds):
-            start = time.perf_counter()
-            risk.gradient(w)
-            whole.append(time.perf_counter() - start)
-            parts = risk.records._rows._held
-            own.append(
-                max(client.gather([client.submit(_own_seconds, part, w, pure=False) for part in parts]))
-            )
-    overhead = min(whole) - min(own)
-    return {
-        **bench.machine(),
-        "rows": n,
-        "seconds a pass": min(whole),
-        "seconds of the slower worker": min(own),
-        "demands": {"overhead of a pass, ms": [1e3 * overhead, "at most 50"]},
-    }
-
-
-def _own_seconds(part: Any, w: np.ndarray) -> float:
-    """On a worker: the pass over its part alone."""
-    from sottovoce.kernels import gradient
-    from sottovoce.partitions import passed
-
-    start = time.perf_counter()
-    passed(part, gradient, (Logistic(), w), {})
-    return time.perf_counter() - start
 
 
 def main() -> None:

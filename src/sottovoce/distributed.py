@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -25,7 +26,7 @@ from sottovoce.threads import thread_count
 T = TypeVar("T")
 
 FAN_IN = 16
-"""Answers added by one task of the reduction."""
+"""Answers added by one task of the reduction; the client adds the last ones itself, a hop less."""
 
 PATIENCE = 60.0
 """Seconds without a single worker after which a pass is given up."""
@@ -35,7 +36,7 @@ _POLL = 1.0
 
 @final
 class DaskParts(Parts):
-    """Futures of parts. A pass runs on every part and is summed on the cluster by a tree of fixed shape."""
+    """Futures of parts. A pass runs on every part and is summed by a tree of fixed shape."""
 
     __slots__ = ("_client", "_held", "_sizes")
 
@@ -58,10 +59,10 @@ class DaskParts(Parts):
 
     def _total(self, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
         answers = [self._submit(passed, part, kernel, arguments, named) for part in self._held]
-        while len(answers) > 1:
+        while len(answers) > FAN_IN:
             groups = [answers[first : first + FAN_IN] for first in range(0, len(answers), FAN_IN)]
             answers = [self._submit(added, group) for group in groups]
-        answer: T = _awaited(self._client, answers[0])
+        answer: T = added(_awaited(self._client, answers))
         return answer
 
     def take(self, indices: NDArray[np.int64]) -> DaskParts:
@@ -89,7 +90,7 @@ def hold(data: Any, y: Any, *, client: Any, schema: Schema | None, options: dict
     def make() -> list[tuple[Any, Any]]:
         held = client.compute(tasks)
         asked = [client.submit(facts, part, pure=False) for part in held]
-        return [(part, _awaited(client, fact)) for part, fact in zip(held, asked, strict=True)]
+        return list(zip(held, _awaited(client, asked), strict=True))
 
     kept = [(part, fact) for part, fact in _translated(make) if fact is not None]
     if not kept:
@@ -116,12 +117,13 @@ def connected(address: str) -> Iterator[Any]:
                 client.cluster.close()
 
 
-def _awaited(client: Any, future: Any) -> Any:
-    """The future's result; gives up when there has been no worker for PATIENCE seconds."""
+def _awaited(client: Any, futures: Sequence[Any]) -> list[Any]:
+    """The futures' results; gives up when there has been no worker for PATIENCE seconds."""
+    gather = partial(client.gather, list(futures), asynchronous=True)
     seen = time.monotonic()
     while True:
         try:
-            return future.result(timeout=_POLL)
+            return list(client.sync(gather, callback_timeout=_POLL))
         except TimeoutError:
             if client.nthreads():
                 seen = time.monotonic()
