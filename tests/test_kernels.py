@@ -31,7 +31,7 @@ def rows_of(n, *, dim=DIM, csr=False, regression=False, seed=0):
 def every_pass(held, loss, seed=1):
     rng = np.random.default_rng(seed)
     w, p = rng.normal(size=held.dim), rng.normal(size=held.dim)
-    here, moves = kernels.margins(held, loss, w, p)
+    line = kernels.Margins(held, loss, w, p)
     value, gradient = kernels.value_and_gradient(held, loss, w)
     return {
         "value": kernels.value(held, loss, w),
@@ -41,11 +41,9 @@ def every_pass(held, loss, seed=1):
         "hessian": kernels.hessian(held, loss, w),
         "gram": kernels.gram(held),
         "trials": kernels.trials(held, loss, w, np.stack([p, 0.1 * p, -p])),
-        "here": here,
-        "moves": moves,
-        "decrease": kernels.decrease(
-            loss, here, moves, loss.value(here), held.targets, 0.7, held.block_length
-        ),
+        "here": line.here,
+        "moves": line.moves,
+        "decrease": line.decrease(0.7),
     }
 
 
@@ -171,6 +169,37 @@ def test_results_come_in_order_whatever_finishes_first(count, monkeypatch):
         return index
 
     assert list(threads.in_order(work, 20)) == list(range(20))
+
+
+def test_few_results_wait_to_be_handed_out(monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_THREADS", "2")
+    finished, far = [], threading.Event()
+
+    def work(index):
+        if index == 0:
+            far.wait(0.2)
+        finished.append(index)
+        if index > 20:
+            far.set()
+        return index
+
+    results = threads.in_order(work, 100)
+    assert next(results) == 0
+    assert not far.is_set()
+    assert list(results) == list(range(1, 100))
+    assert sorted(finished) == list(range(100))
+
+
+def test_a_reader_who_leaves_early_leaves_no_work_behind(monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_THREADS", "3")
+    begun = []
+    results = threads.in_order(lambda index: begun.append(index), 10_000)
+    next(results)
+    results.close()
+    count = len(begun)
+    assert count < 100
+    assert list(threads.in_order(lambda index: index, 4)) == [0, 1, 2, 3]
+    assert len(begun) == count
 
 
 @pytest.mark.parametrize("count", ["1", "3"])

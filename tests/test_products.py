@@ -12,9 +12,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sottovoce import kernels, laws, laws_compiled, products, products_compiled, rows
+from sottovoce import (
+    compiling,
+    kernels,
+    laws_compiled,
+    outer_compiled,
+    products,
+    products_compiled,
+    rows,
+    tallies,
+    tallies_compiled,
+)
 from sottovoce.errors import ParameterError
-from sottovoce.losses import Kind, Logistic, Sigmoid
+from sottovoce.losses import Cauchy, Kind, Logistic, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.records import Records
 from sottovoce.regularizers import L2
@@ -24,6 +34,8 @@ from tests import test_rounding
 from tests.exact import exact_loss
 from tests.strategies import ALL_LOSSES, LABELS, TARGET
 from tests.test_kernels import every_pass, rows_of
+
+TWINNED = [Logistic(), SoftplusHinge(4.0), SoftplusHinge(1e-6), Sigmoid(), Savage(), PseudoHuber(0.5)]
 
 
 @pytest.fixture
@@ -104,44 +116,98 @@ def test_no_compiled_answer_is_farther_from_exact_than_its_bound(loss, power):
     test_rounding.test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Sigmoid()], ids=repr)
-def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss):
-    rng = np.random.default_rng(9)
-    t = np.concatenate(
+def run_of(twin, t, labels):
+    """Sum of values, slopes and curvatures of a run, as tallies make them."""
+    slopes, bends = np.empty_like(t), np.empty_like(t)
+    total = laws_compiled.tangent(twin, t, labels, slopes, np.empty_like(t))
+    laws_compiled.curvatures(twin, t, labels, bends)
+    return total, slopes, bends
+
+
+def hostile_arguments(seed=9):
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
         [
-            [0.0, -0.0, 1e-300, 1e300, -1e300, 709.8, -709.8, 745.2],
-            np.linspace(-800.0, 800.0, 4001),
+            [0.0, -0.0, 1e-300, 1e100, -1e100, 709.8, -709.8, 745.2],
+            np.linspace(-800.0, 800.0, 1001),
             rng.normal(size=2000) * 5.0,
             2.0 ** rng.uniform(-60.0, 9.0, 500) * rng.choice([-1, 1], 500),
         ]
     )
-    law = laws_compiled.CompiledLaw(loss)
-    value, first = law.value_and_first(t)
-    assert np.array_equal(value, law.value(t))
-    assert np.array_equal(first, law.first(t))
-    assert np.array_equal(law.second(t), loss.second(t))
-    near = np.abs(t) < 600.0
-    np.testing.assert_allclose(value[near], loss.value(t)[near], rtol=2e-15)
-    np.testing.assert_allclose(first[near], loss.first(t)[near], rtol=2e-15)
-    assert np.all(np.isfinite(value))
-    assert np.all(value >= 0.0)
-    assert np.all(value <= loss.ceiling)
-    assert np.all(np.abs(first) <= loss.slope)
-    with mpmath.workdps(40):
-        for s, computed in zip(t[8::97].tolist(), value[8::97].tolist(), strict=True):
-            exact = exact_loss(loss, mpmath.mpf(s))
-            assert abs(mpmath.mpf(computed) - exact) <= 8 * UNIT_ROUNDOFF * loss.value_within(abs(s))
+
+
+@pytest.mark.parametrize("loss", TWINNED, ids=repr)
+def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss):
+    t = hostile_arguments()
+    twin, allowed = laws_compiled.twin_of(loss), 32 * UNIT_ROUNDOFF
+    for run in np.array_split(t, 40):
+        _, slopes, bends = run_of(twin, run, np.ones(run.size))
+        assert np.all(np.abs(slopes) <= loss.slope)
+        assert np.all((-loss.curvature_low <= bends) & (bends <= loss.curvature_high))
+        assert np.abs(slopes - loss.first(run)).max() <= allowed * loss.slope
+        assert np.abs(bends - loss.second(run)).max() <= allowed * loss.curvature_high
+    with mpmath.workdps(100):
+        for s in t[::9].tolist():
+            value, _, _ = run_of(twin, np.array([s]), np.ones(1))
+            highest = loss.value_within(abs(s))
+            assert 0.0 <= value <= highest
+            if abs(s) <= 800.0:
+                exact = exact_loss(loss, mpmath.mpf(s))
+                assert abs(mpmath.mpf(float(value)) - exact) <= allowed * highest
+
+
+@pytest.mark.parametrize("loss", TWINNED, ids=repr)
+def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss):
+    """The worst for logarithms of products: a full run of margins near 0, where every factor is 2."""
+    rng = np.random.default_rng(4)
+    twin = laws_compiled.twin_of(loss)
+    for reach in (0.0, 1e-9, 1.0, 30.0):
+        t = rng.uniform(-reach, reach, laws_compiled.RUN)
+        moves = rng.normal(size=t.size) * 0.1
+        ones, marks, rooms = np.ones_like(t), np.empty_like(t), np.empty((3, t.size))
+        laws_compiled.mark(twin, t, marks, rooms[0])
+        total, _, _ = run_of(twin, t, ones)
+        gain = laws_compiled.drop(twin, 0.5, t, moves, marks, ones, rooms)
+        with mpmath.workdps(40):
+            exact = [exact_loss(loss, mpmath.mpf(float(s))) for s in t]
+            ends = [
+                exact_loss(loss, mpmath.mpf(float(s)) + mpmath.mpf(float(u)) / 2)
+                for s, u in zip(t, moves, strict=True)
+            ]
+            row = 64 * UNIT_ROUNDOFF * loss.value_within(reach)
+            sums = gamma(t.size) * float(mpmath.fsum(exact))
+            assert abs(mpmath.mpf(float(total)) - mpmath.fsum(exact)) <= t.size * row + sums
+            changes = [a - b for a, b in zip(exact, ends, strict=True)]
+            row = 2 * 64 * UNIT_ROUNDOFF * loss.value_within(reach + 0.5)
+            sums = gamma(t.size) * float(mpmath.fsum(map(abs, changes)))
+            assert abs(mpmath.mpf(float(gain)) - mpmath.fsum(changes)) <= t.size * row + sums
+
+
+def test_compiled_records_count_by_their_class():
+    rng = np.random.default_rng(6)
+    t, labels = rng.normal(size=100) * 3.0, rng.choice([-1.0, 1.0], 100)
+    for base in (Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage()):
+        loss = class_weighted(base, (-1, 1), {-1: 0.5, 1: 2.0})
+        counts = loss.relative(labels)
+        total, slopes, bends = run_of(laws_compiled.twin_of(loss), t, labels)
+        assert total == pytest.approx((counts * loss.value(t)).sum(), rel=1e-14)
+        np.testing.assert_allclose(slopes, counts * loss.first(t), rtol=1e-14)
+        np.testing.assert_allclose(bends, counts * loss.second(t), rtol=1e-12, atol=1e-15)
+        moves, marks, rooms = rng.normal(size=100), np.empty(100), np.empty((3, 100))
+        laws_compiled.mark(laws_compiled.twin_of(loss), t, marks, rooms[0])
+        gain = laws_compiled.drop(laws_compiled.twin_of(loss), 0.5, t, moves, marks, labels, rooms)
+        wanted = (counts * (loss.value(t) - loss.value(t + 0.5 * moves))).sum()
+        assert gain == pytest.approx(wanted, rel=1e-12, abs=1e-13)
 
 
 def test_only_losses_with_a_compiled_twin_leave_numpy(monkeypatch):
     held = rows_of(20)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    assert isinstance(laws.law_for(held, Logistic()), laws_compiled.CompiledLaw)
-    weighted = class_weighted(Logistic(), (-1, 1), {-1: 1.0, 1: 2.0})
-    assert laws.law_for(held, weighted) is weighted
+    assert isinstance(tallies.tally_for(held, Logistic()), tallies_compiled.DenseTally)
+    assert isinstance(tallies.tally_for(rows_of(20, csr=True), Logistic()), tallies_compiled.SparseTally)
+    assert isinstance(tallies.tally_for(held, Cauchy()), tallies.PlainTally)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
-    logistic = Logistic()
-    assert laws.law_for(held, logistic) is logistic
+    assert isinstance(tallies.tally_for(held, Logistic()), tallies.PlainTally)
 
 
 @pytest.mark.parametrize("csr", [False, True])
@@ -190,6 +256,34 @@ def test_a_row_has_the_same_margin_whatever_the_other_rows_hold(csr):
                 margins = (products_compiled.DenseView(part).times(w) for part in (X, other))
             one, two = margins
             assert one[place] == two[place]
+
+
+def test_a_dense_row_has_the_same_margin_at_any_place():
+    rng = np.random.default_rng(2)
+    for dim in (1, 7, 8, 9, 54):
+        X, w = rng.normal(size=(11, dim)).astype(np.float32), rng.normal(size=dim)
+        margins = products_compiled.DenseView(X).times(w)
+        for shift in range(1, 11):
+            moved = products_compiled.DenseView(np.roll(X, shift, axis=0)).times(w)
+            assert np.array_equal(np.roll(margins, shift), moved)
+
+
+@pytest.mark.parametrize("widest", [outer_compiled.WIDEST, 0])
+@pytest.mark.parametrize("dim", [1, 7, 8, 9, 16, 23, 54, 65])
+def test_outer_products_are_exact_where_floats_are(dim, widest, monkeypatch):
+    """Whole numbers leave nothing to round: every entry of every square must be right."""
+    monkeypatch.setattr(outer_compiled, "WIDEST", widest)
+    rng = np.random.default_rng(dim)
+    for n in (1, 3, 63, 64, 65, 200):
+        X, weights = rng.integers(-9, 10, (n, dim)), rng.integers(-5, 6, n)
+        room = products_compiled.DenseView.room(dim)
+        assert (len(room) == 2) == (widest == 0)
+        for counted in (None, weights):
+            total = np.zeros(room)
+            view = products_compiled.DenseView(X.astype(np.float32))
+            view.add_outer(total, None if counted is None else counted.astype(np.float64), convex=False)
+            wanted = X.T @ (X if counted is None else counted[:, None] * X)
+            assert np.array_equal(products_compiled.DenseView.matrix(total, dim), wanted)
 
 
 @pytest.mark.parametrize("csr", [False, True])
@@ -280,5 +374,5 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_only(monkeypatch):
     def add(out):
         out[0] += 1.0
 
-    products_compiled.compiled(reorder=True)(add)(total)
+    compiling.compiled(reorder=True)(add)(total)
     assert total[0] == 1.0

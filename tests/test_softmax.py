@@ -268,7 +268,8 @@ def test_majorize_learns_several_classes_under_one_budget() -> None:
     W = result.weights.reshape(4, 5)
     assert np.mean((X @ W[:, :4].T + W[:, 4]).argmax(axis=1) == y) > 0.85
     assert np.linalg.norm(risk.gradient(result.weights)) <= result.certificate.gradient_norm_at_most
-    assert risk.smallest_eigenvalue(result.weights) >= result.certificate.curvature_at_least
+    smallest = risk.smallest_eigenvalue(result.weights)
+    assert smallest >= result.certificate.curvature_at_least - 1e-12  # the eigenvalue solver rounds
 
 
 def test_a_tolerance_is_certified() -> None:

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any, final
 
@@ -33,6 +32,9 @@ class View(ABC):
     """One block of rows X, ready to be multiplied; it uses this thread's buffers: one at a time."""
 
     @abstractmethod
+    def __init__(self, features: Any) -> None: ...
+
+    @abstractmethod
     def times(self, w: Any) -> Any:
         """X w, or X W for a matrix of columns."""
 
@@ -45,8 +47,18 @@ class View(ABC):
         """Sum of squares of each column."""
 
     @abstractmethod
-    def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
+    def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:
         """Add X' diag(weights) X, or X'X, as the view's last act; `convex` promises weights of at least 0."""
+
+    @staticmethod
+    def room(dim: int) -> tuple[int, ...]:
+        """Shape of the total that `add_outer` adds to."""
+        return dim, dim
+
+    @staticmethod
+    def matrix(total: Vector, dim: int) -> Matrix:
+        """The total as a matrix, symmetric to the last bit."""
+        return symmetric(total)
 
 
 @final
@@ -101,7 +113,7 @@ class SparseView(View):
         add_sparse(total, wide.T @ (wide if weights is None else scale_sparse(wide, weights)))
 
 
-def view_for(rows: Rows) -> Callable[[Any], View]:
+def view_for(rows: Rows) -> type[View]:
     """How to view the blocks of these rows, by the setting and by public facts."""
     if is_compiled(rows.n * rows.dim):
         from sottovoce import products_compiled
@@ -152,6 +164,11 @@ def buffer(name: str, shape: tuple[int, int]) -> Matrix:
         held = np.empty(size)
         setattr(_scratch, name, held)
     return held[:size].reshape(shape)
+
+
+def symmetric(total: Matrix) -> Matrix:
+    """Rounding may differ across the diagonal: the mean of both halves is symmetric to the last bit."""
+    return 0.5 * (total + total.T)
 
 
 def scale_sparse(features: Any, weights: Vector) -> Any:

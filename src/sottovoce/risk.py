@@ -90,6 +90,11 @@ class Risk(Sealed):
         return self._records.dim
 
     @property
+    def start(self) -> Vector:
+        """Zeros: where a run starts unless told otherwise."""
+        return np.zeros(self.dim)
+
+    @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
         radius = self._records.radius
@@ -146,6 +151,10 @@ class Risk(Sealed):
         penalized = np.arange(self._penalized(w).size)
         matrix[penalized, penalized] += self._regularizer.curvature(self._penalized(w))
         return matrix
+
+    def curvature_product(self, w: Vector, direction: Vector) -> Vector:
+        """Hessian of f at w times a direction. Exact: for the data's owner only."""
+        return self.hessian(w) @ self._weights(direction, "direction")
 
     def gram(self) -> Matrix:
         """X'X/n, without the regularizer, symmetric to the last bit. Exact: for the data's owner only."""
@@ -232,8 +241,7 @@ class Line(Sealed):
         self._direction = direction
         rows = risk.records._rows
         if not isinstance(rows, Parts):
-            self._margins, self._moves = kernels.margins(rows, risk.loss, w, direction)
-            self._values = risk.loss.value(self._margins)
+            self._margins = kernels.Margins(rows, risk.loss, w, direction)
 
     def decrease(self, gamma: float) -> float:
         """f(w) - f(w + gamma p), summed as differences row by row. Exact: for the data's owner only."""
@@ -247,9 +255,7 @@ class Line(Sealed):
         rows, loss = self._risk.records._rows, self._risk.loss
         if isinstance(rows, Parts):
             return float(kernels.trials(rows, loss, self._w, gamma * self._direction[None])[0])
-        return kernels.decrease(
-            loss, self._margins, self._moves, self._values, rows.targets, gamma, rows.block_length
-        )
+        return self._margins.decrease(gamma)
 
     def __repr__(self) -> str:
         return f"Line({self._risk!r})"

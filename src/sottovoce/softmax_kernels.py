@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.kernels import sum_blocks, sum_in_order, symmetric
+from sottovoce.kernels import sum_blocks, sum_in_order
 from sottovoce.parts import over_parts
-from sottovoce.products import add_sparse, double, scale_sparse
+from sottovoce.products import add_sparse, double, scale_sparse, symmetric
 from sottovoce.rows import Block, Rows
 
 Codes = NDArray[np.intp]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,25 +36,98 @@ def thread_count() -> int:
 def in_order(work: Callable[[int], T], count: int, *, in_turn: bool = False) -> Iterator[T]:
     """work(0), ..., work(count - 1) in that order, computed by threads; few results are alive at a time.
 
-    `in_turn`: one after another in the caller's thread, for work that reads from a stream."""
+    The caller's thread works too. `in_turn`: it works alone, for work that reads from a stream."""
     threads = 1 if in_turn or getattr(_here, "alone", False) else min(thread_count(), count)
     with _blas.limited():
         if threads <= 1:
             yield from map(work, range(count))
             return
-        pool = _pool(threads)
-        pending: deque[Future[T]] = deque()
+        queue = _Queue(work, count, ahead=4 * threads)
+        helpers = [_pool(threads).submit(queue.help) for _ in range(threads - 1)]
         try:
-            for index in range(count):
-                pending.append(pool.submit(work, index))
-                if len(pending) > 2 * threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
+            yield from queue.results()
         finally:
-            for future in pending:
-                future.cancel()
-            wait(pending)
+            queue.stop()
+            for helper in helpers:
+                helper.cancel()
+            wait(helpers)
+
+
+class _Queue(Generic[T]):
+    """Tasks taken one by one by whoever is free, none further than `ahead` of the result handed out last."""
+
+    def __init__(self, work: Callable[[int], T], count: int, ahead: int) -> None:
+        self._work = work
+        self._count = count
+        self._ahead = ahead
+        self._taken = 0
+        self._handed_out = 0
+        self._done: dict[int, T] = {}
+        self._failure: BaseException | None = None
+        self._stopped = False
+        self._changed = threading.Condition()
+
+    def results(self) -> Iterator[T]:
+        """Every result in order; between two of them the caller's thread works."""
+        while self._handed_out < self._count:
+            index = self._take()
+            if index is not None:
+                self._finish(index)
+            else:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._failure or self._handed_out in self._done)
+            if self._failure is not None:
+                raise self._failure
+            while self._handed_out in self._done:
+                yield self._done.pop(self._handed_out)
+                with self._changed:
+                    self._handed_out += 1
+                    self._changed.notify_all()
+
+    def help(self) -> None:
+        """Work until nothing is left."""
+        while True:
+            index = self._take()
+            if index is not None:
+                self._finish(index)
+                continue
+            with self._changed:
+                self._changed.wait_for(lambda: self._over or self._near)
+            if self._over:
+                return
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    @property
+    def _over(self) -> bool:
+        return self._stopped or self._taken >= self._count
+
+    @property
+    def _near(self) -> bool:
+        return self._taken < self._handed_out + self._ahead
+
+    def _take(self) -> int | None:
+        with self._changed:
+            if self._over or not self._near:
+                return None
+            self._taken += 1
+            return self._taken - 1
+
+    def _finish(self, index: int) -> None:
+        try:
+            result = self._work(index)
+        except BaseException as failure:
+            with self._changed:
+                self._failure = failure
+                self._stopped = True
+                self._changed.notify_all()
+            return
+        with self._changed:
+            self._done[index] = result
+            self._changed.notify_all()
 
 
 @contextmanager
