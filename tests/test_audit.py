@@ -12,7 +12,7 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.audit import Audit, audit, audit_mechanism
-from sottovoce.audit_bounds import Rates, clopper_pearson, prove
+from sottovoce.audit_bounds import Rates, clopper_pearson, mu_of_guesses, prove
 from sottovoce.canary import Shape
 from sottovoce.methods.majorize import Majorize
 
@@ -42,9 +42,17 @@ def test_bounds_from_known_rates_are_the_definitions() -> None:
     )
     assert sure.epsilon(0.0) == pytest.approx(math.log(8.0))
     assert sure.epsilon_of_negatives(0.1) == pytest.approx(math.log(0.8 / 0.2))
-    assert sure.mu() == pytest.approx(stats.norm.ppf(0.8) - stats.norm.ppf(0.1))
     useless = Rates.at(0.0, np.zeros(9), np.zeros(9), 0.9)
-    assert (useless.epsilon(0.1), useless.mu()) == (0.0, 0.0)
+    assert useless.epsilon(0.1) == 0.0
+
+
+def test_mu_is_bounded_by_how_many_runs_are_told_right() -> None:
+    """600 of 1,000 right: the share that 600 or more would exceed with probability 1e-3, twice as a z."""
+    here, there = np.repeat([0.0, 1.0], [300, 200]), np.repeat([1.0, 0.0], [300, 200])
+    share = stats.beta.ppf(1e-3, 600, 401)
+    assert mu_of_guesses(0.5, here, there, 0.999) == pytest.approx(2.0 * stats.norm.ppf(share))
+    assert mu_of_guesses(0.5, there, here, 0.999) == 0.0
+    assert mu_of_guesses(0.5, np.zeros(500), np.ones(500), 0.999) < math.inf
 
 
 def test_bounds_exceed_the_truth_no_more_often_than_stated() -> None:
@@ -155,6 +163,7 @@ def test_an_audit_is_written_for_people_and_for_programs() -> None:
         {"runs": 1e4},
         {"confidence": 1.0},
         {"confidence": 0.1},
+        {"confidence": 0.8},
         {"confidence": 1},
     ],
 )

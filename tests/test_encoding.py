@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import sottovoce as sv
 from sottovoce import tables
+from sottovoce.encoding import feature_names
 from sottovoce.schema import Categorical, Numeric, Target
 from tests.strategies import attack
 
@@ -151,6 +152,15 @@ def test_fitting_learns_nothing() -> None:
     assert np.array_equal(np.concatenate(parts), there.transform(FRAME))
     check_is_fitted(sv.BoundedEncoder(SCHEMA))
     assert clone(here).schema == SCHEMA
+
+
+def test_a_column_in_which_nothing_is_given_has_no_indicator() -> None:
+    """pandas 2 hands such a column over without a type."""
+    table = pa.table(
+        {"age": [1.0], "income": [1], "region": pa.nulls(1), "grade": pa.nulls(1), "member": [True]}
+    )
+    names, row = feature_names(SCHEMA), sv.BoundedEncoder(SCHEMA).transform(table)[0]
+    assert not any(row[names.index(name)] for name in names if name.startswith(("region=", "grade=")))
 
 
 def test_the_encoder_takes_a_path_and_gives_named_columns(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ def audit_mechanism(
     wrong, which is to say above the truth, with probability at most 1 - confidence."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 200:
         raise ParameterError("runs must be a whole number of at least 200; thousands prove more.")
-    if not (isinstance(confidence, float) and 0.5 <= confidence < 1.0):
-        raise ParameterError("confidence must be a number from 0.5 to below 1, for example 0.999.")
+    if not (isinstance(confidence, float) and 0.9 <= confidence < 1.0):
+        raise ParameterError("confidence must be a number from 0.9 to below 1, for example 0.999.")
     here, there = (
         np.array([attack(second, trial) for trial in range(runs // 2)]) for second in (False, True)
     )

@@ -2,7 +2,8 @@
 
 The attack says "the other data set" where its score exceeds a threshold. Its true and false positive rates
 are bounded by Clopper & Pearson, exactly and for any law of the scores. (epsilon, delta)-DP allows
-tpr <= e^epsilon fpr + delta, and the same for the complements; mu-GDP allows tpr <= Phi(Phi^{-1}(fpr) + mu).
+tpr <= e^epsilon fpr + delta, and the same for the complements; mu-GDP allows tpr <= Phi(Phi^{-1}(fpr) + mu),
+so that of runs divided equally over both data sets at most Phi(mu/2) are told right.
 The threshold is chosen on scores that are then thrown away."""
 
 from __future__ import annotations
@@ -52,17 +53,23 @@ class Rates:
         """The epsilon proved by negatives: log((1 - fpr - delta) / (1 - tpr)), never below 0."""
         return _log_ratio(1.0 - self.false_positive_at_most - delta, 1.0 - self.true_positive_at_least)
 
-    def mu(self) -> float:
-        """The mu proved: Phi^{-1}(tpr) - Phi^{-1}(fpr), never below 0."""
-        apart = special.ndtri(self.true_positive_at_least) - special.ndtri(self.false_positive_at_most)
-        return max(0.0, float(apart)) if math.isfinite(apart) else 0.0
-
 
 def clopper_pearson(found: int, among: int, level: float) -> tuple[float, float]:
     """Bounds on a probability, each wrong with probability at most `level`, from `found` of `among`."""
     low = float(special.betaincinv(found, among - found + 1, level)) if found else 0.0
     high = float(special.betainccinv(found + 1, among - found, level)) if found < among else 1.0
     return low, high
+
+
+def mu_of_guesses(threshold: float, here: Vector, there: Vector, confidence: float) -> float:
+    """The mu proved by how many of the runs, as many on each data set, are told right: 2 Phi^{-1}(share).
+
+    Right guesses are a sum of independent trials of two chances; past its mean, a binomial of their average
+    has the heavier tail (Hoeffding 1956, theorem 4), so Clopper & Pearson bound the average from below."""
+    among = min(here.size, there.size)
+    right = int(np.sum(here[:among] <= threshold)) + int(np.sum(there[:among] > threshold))
+    share, _ = clopper_pearson(right, 2 * among, 1.0 - confidence)
+    return 2.0 * float(special.ndtri(share)) if share > 0.5 else 0.0
 
 
 Bound = Callable[[Rates, float], float]
@@ -91,11 +98,11 @@ def prove(here: Vector, there: Vector, *, delta: float, confidence: float) -> Pr
 
     signs: tuple[Bound, ...] = (Rates.epsilon, Rates.epsilon_of_negatives)
     sign, threshold = max(itertools.product(signs, candidates), key=lambda each: promise(*each))
-    # Both rates are known best where they are near one half.
+    # Halfway the most runs are told right, if the scores are as symmetric as a Gaussian's.
     middle = float(np.median(pooled))
     return Proof(
         epsilon_at_least=sign(Rates.at(threshold, here, there, confidence), delta),
-        mu_at_least=Rates.at(middle, here, there, confidence).mu(),
+        mu_at_least=mu_of_guesses(middle, here, there, confidence),
         confidence=confidence,
     )
 

@@ -52,7 +52,9 @@ def codes(column: Any, labels: Sequence[Label], name: str) -> Codes:
         wanted = {label: code for code, label in enumerate(labels)}
         return np.array([_code(cell, wanted, text) for cell in column], dtype=np.intp)
     column, indices = _unpacked(column)
-    if _is_text(column.type):
+    if _is_null(column.type):
+        found = np.full(len(column), -1, dtype=np.intp)
+    elif _is_text(column.type):
         found = _text_codes(column, labels)
     elif text or not _is_number(column.type):
         kind = "text" if text else "numbers"
@@ -124,6 +126,13 @@ def _is_text(kind: Any) -> bool:
     import pyarrow.types as types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_null(kind: Any) -> bool:
+    """Whether nothing is given: Arrow has no other type for a column of missing objects."""
+    import pyarrow.types as types
+
+    return bool(types.is_null(kind))
 
 
 def _is_number(kind: Any) -> bool:

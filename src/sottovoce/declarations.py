@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sottovoce import losses, regularizers
@@ -62,12 +63,23 @@ def declared_classes(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
     if isinstance(classes, str):
         if classes != OBSERVED:
             raise ParameterError('classes must be a tuple of labels, or "observed".')
-        found = np.unique(y)
+        found = _observed(y)
         if found.size < 2:
             raise DataError("y holds one class only; two or more classes are needed. Declare classes=(...).")
         return found
     labels: list[Any] = sorted(Classes.declare(classes).labels)
     return np.array(labels)
+
+
+def _observed(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels in y, if scikit-learn takes them for classes; its refusal, or an object's, may quote one."""
+    with suppress(Exception):
+        check_classification_targets(y)
+        return np.unique(y)
+    raise DataError(
+        "Unknown label type: y must hold classes, all text or all whole numbers. "
+        "Convert it, or declare classes=(...)."
+    )
 
 
 def labels_of(classes: NDArray[Any]) -> tuple[Label, ...]:
@@ -97,19 +109,30 @@ def declared_tolerance(tolerance: float | Tolerance | None) -> Tolerance | None:
     return Tolerance(gradient=tolerance)
 
 
+def declared_flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False.")
+    return bool(value)
+
+
 def declared_radius(radius: float) -> float:
-    if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < 1e300:
-        raise ParameterError("radius, the longest row that is not shrunk, must be a positive finite number.")
-    return float(radius)
+    real = isinstance(radius, int | float | np.integer | np.floating) and not isinstance(radius, bool)
+    with suppress(OverflowError):
+        if real and 0 < float(radius) < 1e300:
+            return float(radius)
+    raise ParameterError("radius, the longest row that is not shrunk, must be a positive finite number.")
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
-    """scikit-learn's `validate_data`; where its refusal would quote data, another text is raised instead."""
+    """scikit-learn's `validate_data`; where its refusal would quote data, another text is raised instead.
+
+    Objects in a table may raise what they like, so whatever comes is replaced, once it is forgotten."""
     try:
-        return validate_data(
-            estimator, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-    except (TypeError, ValueError) as error:
+        with np.errstate(all="ignore"):
+            return validate_data(
+                estimator, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+    except Exception as error:
         replacement = _unquoted(error)
     raise replacement
 
@@ -131,13 +154,22 @@ def _unquoted(error: Exception) -> Exception:
 
 
 def numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """y in float64; NumPy's own refusal may quote an entry."""
-    with suppress(TypeError, ValueError):
+    """y in float64; NumPy's own refusal, or an object's, may quote an entry."""
+    with suppress(Exception):
         return np.asarray(y, dtype=np.float64)
     raise DataError("y must hold real numbers. Convert it with y.astype(float).")
 
 
-def row_count(X: Any) -> int:
+def labelled(X: Any, y: Any) -> NDArray[Any]:
+    """y as an array, if it has an entry for each row of X; what NumPy or an object says may quote one."""
+    with suppress(Exception):
+        labels = np.asarray(y)
+        if labels.ndim == 1 and labels.size and _row_count(X) == labels.size:
+            return labels
+    raise DataError("y must have one dimension and an entry for each row of X.")
+
+
+def _row_count(X: Any) -> int:
     """Rows of an array, a sparse matrix, a list or a dataframe; -1 where there are none to count."""
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     return int(shape[0]) if shape else -1

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce import declarations as declared
@@ -21,7 +20,7 @@ from sottovoce.records import Records
 from sottovoce.regularizers import Regularizer
 from sottovoce.result import Result, Tolerance
 from sottovoce.risk import Risk
-from sottovoce.scaling import into_unit_ball, shrinkage
+from sottovoce.scaling import into_unit_ball
 from sottovoce.softmax import SoftmaxRisk
 from sottovoce.targets import Range
 from sottovoce.training import minimize
@@ -51,8 +50,9 @@ class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
         features = into_unit_ball(X, declared.declared_radius(self.radius))
-        longest = math.sqrt(2.0) if self.fit_intercept else 1.0
-        return Records.from_arrays(features, y, radius=longest, intercept=bool(self.fit_intercept), **what)
+        intercept = declared.declared_flag("fit_intercept", self.fit_intercept)
+        longest = math.sqrt(2.0) if intercept else 1.0
+        return Records.from_arrays(features, y, radius=longest, intercept=intercept, **what)
 
     def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
@@ -76,9 +76,9 @@ class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         return features / float(self.radius), intercepts
 
     def _scores(self, X: Any, coefficients: Matrix, intercepts: Vector) -> Matrix:
-        """<x, w> + b with x shrunk as in training."""
-        shrunk = shrinkage(X, float(self.radius)) * float(self.radius)
-        return np.asarray(X @ coefficients.T) * shrunk[:, None] + intercepts
+        """<x, w> + b with x shrunk as in training, before the product: no row is too long for it."""
+        features = into_unit_ball(X, float(self.radius))
+        return np.asarray(features @ (coefficients.T * float(self.radius))) + intercepts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +88,8 @@ class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
 
 def _gives_probabilities(estimator: Any) -> bool:
-    return estimator.loss in ("logistic", SOFTMAX) or isinstance(estimator.loss, Logistic)
+    named = isinstance(estimator.loss, str) and estimator.loss in ("logistic", SOFTMAX)
+    return named or isinstance(estimator.loss, Logistic)
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  # as above
@@ -145,8 +146,6 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
-        if isinstance(self.classes, str):
-            check_classification_targets(y)
         classes = declared.declared_classes(self.classes, y)
         records = self._records(X, y, labels=declared.labels_of(classes))
         self.coef_, self.intercept_ = self._split(self._train(self._risk(records, len(classes))))
@@ -156,8 +155,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     def _risk(self, records: Records, classes: int) -> Risk | SoftmaxRisk:
         regularizer = declared.declared_regularizer(self.regularizer, self.strength)
         if classes == 2:
-            loss = Logistic() if self.loss == SOFTMAX else declared.declared_loss(self.loss)
-            return Risk(records, loss, regularizer)
+            named = isinstance(self.loss, str) and self.loss == SOFTMAX
+            return Risk(records, Logistic() if named else declared.declared_loss(self.loss), regularizer)
         if not _gives_probabilities(self):
             raise ParameterError(
                 f"with {classes} classes the loss must be 'logistic' (softmax); others take two classes."
@@ -166,7 +165,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: one a record for two classes, positive for the second; one a class for more."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         scores = self._scores(declared.checked(self, X), self.coef_, self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -253,7 +252,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted targets. Exact predictions on private records are for their owner."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = declared.checked(self, X)
         return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
 

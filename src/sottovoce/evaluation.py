@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-import numpy as np
-
 from sottovoce.accounting import Budget, Ledger
-from sottovoce.declarations import row_count
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.declarations import labelled
+from sottovoce.errors import ParameterError
 from sottovoce.examination import Examination
 from sottovoce.figures import Calibration, Confusion, Estimate, Evaluation
 from sottovoce.selection import Desk
@@ -142,7 +140,5 @@ def _test(
 ) -> Examination:
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
-    labels = np.asarray(y)
-    if labels.ndim != 1 or not len(labels) or row_count(X) != len(labels):
-        raise DataError("y must have one dimension and an entry for each row of X.")
+    labels = labelled(X, y)
     return Examination(model, X, labels, Desk.open(budget, "evaluation", ledger, simulate), confidence)

@@ -40,6 +40,8 @@ class Examination:
 
     @property
     def classes(self) -> NDArray[Any]:
+        if not hasattr(self.model, "classes_"):
+            raise ParameterError("this figure is for classifiers, and the model has no classes_.")
         return np.asarray(self.model.classes_)
 
     def codes(self) -> NDArray[np.intp]:
@@ -104,7 +106,8 @@ class Examination:
             truth, usable = bounds.encode(numbers(self.y))
             if not usable.all():
                 raise DataError("y holds NaN or infinity. Clean the test set.")
-            return np.asarray(np.abs(np.clip(self.model.predict(self.X), bounds.low, bounds.high) - truth))
+            predicted = np.clip(numbers(self.model.predict(self.X)), bounds.low, bounds.high)
+            return np.asarray(np.abs(predicted - truth))
 
         return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
 
@@ -162,7 +165,10 @@ class Examination:
 
 
 def _right(model: Any, X: Any, y: NDArray[Any]) -> Vector:
-    return np.asarray(model.predict(X) == y, dtype=np.float64)
+    predicted = model.predict(X)
+    with suppress(Exception):  # an object's own comparison may fail, and quote it
+        return np.asarray(predicted == y, dtype=np.float64)
+    raise DataError("y cannot be compared with what the model predicts. Clean the test set.")
 
 
 def _share(part: Vector, rest: Vector) -> Vector:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
+from sottovoce.rebuilding import finite
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -53,8 +54,10 @@ class Intervals:
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> Intervals:
         """The intervals of `asdict`; KeyError, TypeError or ValueError for anything else."""
-        low, high = (tuple(float(bound) for bound in raw[side]) for side in ("low", "high"))
-        return cls(confidence=float(raw["confidence"]), low=low, high=high, reason=str(raw["reason"]))
+        low, high = (tuple(finite(bound) for bound in raw[side]) for side in ("low", "high"))
+        if len(low) != len(high):
+            raise ValueError("every interval has two ends")
+        return cls(confidence=finite(raw["confidence"]), low=low, high=high, reason=str(raw["reason"]))
 
 
 def around(

@@ -79,7 +79,8 @@ class Model:
     def decision_function(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Scores <x, w>: one a row, or one a row and class where there are more than two."""
         weights = self.result.weights.reshape(self._outputs, -1)
-        if rows.ndim != 2 or rows.shape[1] != weights.shape[1]:
+        fits = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" and rows.ndim == 2
+        if not fits or rows.shape[1] != weights.shape[1]:
             raise DataError(
                 f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode."
             )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Budget, Ledger
-from sottovoce.declarations import declared_delta, numbers, row_count
+from sottovoce.declarations import declared_delta, labelled, numbers
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators import PrivateLinear, PrivateRegressor
 from sottovoce.examination import STEPS
@@ -73,13 +75,12 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train every candidate, then choose."""
-        labels = np.asarray(y)
-        if labels.ndim != 1 or row_count(X) != len(labels):
-            raise DataError("y must have one dimension and an entry for each row of X.")
+        labels = labelled(X, y)
         prefix, linear = _private_part(self.estimator)
-        settings = _settings(self.candidates, prefix)
+        settings = _settings(self.candidates, prefix, set(self.estimator.get_params(deep=True)))
         for name in ("selection_share", "held_out"):
-            if not 0.0 < getattr(self, name) < 1.0:
+            share = getattr(self, name)
+            if not (isinstance(share, float) and 0.0 < share < 1.0):
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
         test = held_out(len(labels), self.held_out)
         budget = Budget(epsilon=self.epsilon, delta=declared_delta(self.delta, len(labels)))
@@ -161,17 +162,26 @@ def _private_part(estimator: Any) -> tuple[str, Any]:
     """The private estimator inside, and the prefix of its parameters' names."""
     if isinstance(estimator, PrivateLinear):
         return "", estimator
-    for name, part in estimator.get_params(deep=True).items():
-        if isinstance(part, PrivateLinear):
-            return f"{name}__", part
+    if isinstance(estimator, BaseEstimator):
+        for name, part in estimator.get_params(deep=True).items():
+            if isinstance(part, PrivateLinear):
+                return f"{name}__", part
     raise ParameterError("estimator must be a PrivateClassifier, a PrivateRegressor or a pipeline with one.")
 
 
-def _settings(candidates: Any, prefix: str) -> list[dict[str, Any]]:
-    settings = list(ParameterGrid(candidates))
+def _settings(candidates: Any, prefix: str, known: set[str]) -> list[dict[str, Any]]:
+    settings: list[dict[str, Any]] = []
+    with suppress(Exception):
+        settings = list(ParameterGrid(candidates))
+    if not settings:
+        raise ParameterError("candidates must be a grid, name -> list of values, as in GridSearchCV.")
     for name in _RESERVED:
         if any(prefix + name in setting for setting in settings):
             raise ParameterError(f"{name} belongs to the search itself and cannot be searched over.")
+    if unknown := sorted({name for setting in settings for name in setting} - known):
+        raise ParameterError(
+            f"the estimator has no parameter {unknown[0]!r}. Of a pipeline's step, write step__name."
+        )
     return settings
 
 
@@ -190,7 +200,10 @@ def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:
     import narwhals as nw
 
     places = np.flatnonzero(chosen)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame[places].to_native()
-    return X[places] if hasattr(X, "shape") else np.asarray(X)[places]
+    with suppress(Exception):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return frame[places].to_native()
+        rows = X.tocsr() if sparse.issparse(X) else X
+        return rows[places] if hasattr(rows, "shape") else np.asarray(rows)[places]
+    raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")

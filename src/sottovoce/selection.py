@@ -32,6 +32,8 @@ class Desk:
     def open(cls, budget: Budget, name: str, ledger: Ledger | None, simulate: int | None) -> Self:
         if not isinstance(budget, Budget):
             raise ParameterError("budget must be a Budget, for example Budget(epsilon=0.5, delta=1e-6).")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
         noise = noise_for(simulate)
         account = Ledger(budget) if ledger is None else ledger
         if noise.simulated and account.persistent:

@@ -17,6 +17,7 @@ from sottovoce.methods.registry import METHODS
 from sottovoce.schema import Schema
 from sottovoce.tables import read
 from tests import problems
+from tests.fuzz import front_doors
 from tests.fuzz.watch import SECRET_NUMBER, SECRET_TEXT, Draw, Spiteful, guarded, odd, smudged, spoiled
 
 Door = Callable[[Draw, Path], None]
@@ -202,4 +203,5 @@ DOORS: dict[str, Door] = {
     "ledgers": ledgers,
     "schemas": schemas,
     "tables": tables,
+    **front_doors.DOORS,
 }

@@ -7,12 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 import sottovoce as sv
 
 SECRET_NUMBER = 918273.6455
 SECRET_TEXT = "Zanzibar"
 SIGNS = ("918273", "918,273", "9.18", SECRET_TEXT)
+
+SCIKIT_LEARN = (NotFittedError, TypeError)
+"""What its rules ask of an estimator besides: before `fit`, and where an entry is no number."""
+
+NO_NUMBER = "an entry of X or y is no number"
 
 Draw = np.random.Generator
 
@@ -25,7 +31,9 @@ def guarded(call: Callable[[], Any]) -> Any:
     """The call's result, or None if it was refused in a documented way. Anything else is a finding."""
     try:
         result = call()
-    except sv.errors.SottovoceError as refusal:
+    except (sv.errors.SottovoceError, *SCIKIT_LEARN) as refusal:
+        if isinstance(refusal, TypeError) and not str(refusal).startswith(NO_NUMBER):
+            raise
         insist_clean(refusal)
         return None
     if result is not None and SECRET_TEXT in (said := repr(result)):

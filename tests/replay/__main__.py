@@ -22,6 +22,8 @@ def main() -> int:
         tried[method] += 1
         answers[method] += heard
         different[method] += unequal
+        if (seed + 1) % 1000 == 0:
+            print(f"{seed + 1} pairs, {sum(different.values())} differ so far", file=sys.stderr, flush=True)
     for method in names:
         print(f"{method:10} {tried[method]:6} pairs {answers[method]:8} answers, {different[method]} differ")
     print(f"{sum(tried.values())} pairs, {sum(answers.values())} answers, {sum(different.values())} differ")
