@@ -231,13 +231,28 @@ def test_a_plan_needs_no_data(folder: Path, run) -> None:  # type: ignore[no-unt
     assert shown.code == 0, shown.err
     assert "can expect to certify" in shown.out
     asked = json.loads(
-        run("plan", "--rows", "1000", "--weights", "6", *BUDGET, "--tolerance", "1e-6", "--json").out
+        run("plan", "--rows", "1000", "--weights", "6", *BUDGET, "--tolerance", "1e-3", "--json").out
     )
     assert asked["feasible"] is False
     assert asked["nearest"]["n"] > 1000
     both = run("plan", "--rows", "9", *BUDGET)
     assert both.code == 1
     assert "--weights" in both.err
+
+
+def test_a_plan_covers_many_classes_and_the_papers_methods(run) -> None:  # type: ignore[no-untyped-def]
+    options = ("plan", "--rows", "20000", "--weights", "4", *BUDGET, "--json")
+    many = json.loads(run(*options, "--classes", "3", "--method", "2opt-ls").out)
+    assert many["weights"] == 12
+    assert many["first_steps"] < many["steps"]
+    paper = json.loads(
+        run(*options, "--method", "opt", "--calibration", "published", "--tolerance", "0.2").out
+    )
+    assert paper["calibration"] == "published"
+    assert paper["tolerance"]["curvature"] == pytest.approx(0.2**0.5)
+    alone = run(*options, "--curvature", "0.1")
+    assert alone.code == 1
+    assert "--tolerance" in alone.err
 
 
 def test_every_command_explains_itself(run) -> None:  # type: ignore[no-untyped-def]

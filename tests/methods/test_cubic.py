@@ -149,13 +149,67 @@ def test_when_no_rung_shows_a_decrease_the_guaranteed_step_is_taken() -> None:
 
 
 def test_cubic_without_a_tolerance_spends_the_budget_within_twenty_passes() -> None:
-    risk = problems.sigmoid(n=20_000)
+    for risk in (problems.sigmoid(n=20_000), problems.logistic(n=20_000, dim=60)):
+        questions, ledger = ask(risk)
+        goal = Goal(tolerance=None, confidence=0.99)
+        outcome = Cubic().run(questions, np.zeros(risk.dim), goal, lambda row: None)
+        assert outcome.stop is sv.Stop.FINISHED
+        assert ledger.units_left <= 1e-6 * ledger.units_cap
+        assert len(ledger.history) == 20
+        assert risk.value(outcome.weights) < risk.value(np.zeros(risk.dim))
+
+
+@given(
+    n=st.integers(30, 3000),
+    gradient=st.floats(1e-4, 0.5),
+    curvature=st.floats(1e-6, 0.5),
+    steps=st.integers(1, 4),
+    passes=st.integers(15, 20),
+    seed=st.integers(0, 10**6),
+    convex=st.booleans(),
+)
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_no_run_asks_more_than_its_passes(
+    n: int, gradient: float, curvature: float, steps: int, passes: int, seed: int, convex: bool
+) -> None:
+    """Whatever the wish: the cap is public and counts every question, the certificate's included."""
+    risk = problems.logistic(n, 3) if convex else problems.sigmoid(n, 3)
+    start = 2.0 * np.random.default_rng(seed).standard_normal(3)
+    method = Cubic(steps=steps, free_steps=steps, passes=passes)
+    for wish in (sv.Tolerance(gradient=gradient, curvature=curvature), None):
+        questions, ledger = ask(risk, seed)
+        outcome = method.run(questions, start, Goal(tolerance=wish, confidence=0.99), lambda row: None)
+        assert len(ledger.history) <= passes
+        if wish is not None:
+            assert len(outcome.trace) <= outcome.tests
+
+
+def test_after_the_bold_steps_one_hessian_serves_every_other() -> None:
+    risk = problems.logistic(n=20_000)
     questions, ledger = ask(risk)
     outcome = Cubic().run(questions, np.zeros(5), Goal(tolerance=None, confidence=0.99), lambda row: None)
-    assert outcome.stop is sv.Stop.FINISHED
-    assert ledger.units_left <= 1e-6 * ledger.units_cap
-    assert len(ledger.history) <= 20
-    assert risk.value(outcome.weights) < risk.value(np.zeros(5))
+    asked = [grant.event.query for grant in ledger.history]
+    kinds = [row.kind for row in outcome.trace]
+    assert asked.count(Query.HESSIAN) == asked.count(Query.TRIALS) == kinds.count("cubic step") == 2
+    assert kinds.count("newton step") >= 10
+    gradients = [grant.units for grant in ledger.history if grant.event.query is Query.GRADIENT]
+    assert gradients[:-1] == sorted(gradients[:-1])
+
+
+def test_a_hessian_that_no_longer_fits_is_met_with_shorter_steps() -> None:
+    """Far out the loss is flat: the first Hessians promise steps much too long. 0.3318 is the minimum."""
+    risk = problems.logistic(n=50_000)
+    for seed in range(3):
+        start = 25.0 * np.random.default_rng(seed).standard_normal(5)
+        result = sv.minimize(risk, budget=BUDGET, method="cubic", start=start, simulate=seed)
+        assert risk.value(start) > 1.5
+        assert risk.value(result.weights) < 0.3318 + 0.002
+
+
+def test_a_model_reused_for_another_gradient_steps_against_it_in_every_direction() -> None:
+    model = CubicModel.of(np.ones(3), np.diag([-2.0, 0.5, 3.0])).settled(np.array([1.0, -1.0, 0.5]))
+    assert sorted(model.values) == [0.5, 2.0, 3.0]
+    assert model.step(1e-9) == pytest.approx([-0.5, 2.0, -0.5 / 3.0], rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +221,8 @@ def test_cubic_without_a_tolerance_spends_the_budget_within_twenty_passes() -> N
         {"ladder": (1.0,)},
         {"hessian_share": 0.5},
         {"fraction": 0.0},
+        {"relaxation": 2.0},
+        {"passes": 11},
     ],
 )
 def test_a_wrong_setting_is_refused(wrong: dict[str, object]) -> None:

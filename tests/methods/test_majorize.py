@@ -211,6 +211,7 @@ def test_without_a_tolerance_the_whole_budget_goes_within_twenty_questions() -> 
         assert outcome.stop is sv.Stop.FINISHED
         assert ledger.units_left <= 1e-6 * ledger.units_cap
         assert len(ledger.history) <= 20
+        assert sum(row.kind == "gradient step" for row in outcome.trace) == 15
         assert outcome.trace[-1].kind == "measurement"
 
 

@@ -20,18 +20,36 @@ def plan(
     schema: Annotated[
         Path | None, typer.Option(help="Declared columns; they say how many weights there are.")
     ] = None,
-    weights: Annotated[int | None, typer.Option(help="How many weights, if there is no schema.")] = None,
+    weights: Annotated[
+        int | None, typer.Option(help="How many weights (for each class, if many), if there is no schema.")
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option(help="How many classes, if there is no schema and not 2.", show_default=False),
+    ] = None,
     loss: Annotated[str | None, typer.Option(help="Loss by name.", rich_help_panel=TRAINING)] = None,
     method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "majorize",
     tolerance: Annotated[
         float | None,
         typer.Option(help="A gradient norm to be certified: is it in reach?", rich_help_panel=TRAINING),
     ] = None,
+    curvature: Annotated[
+        float | None,
+        typer.Option(help="The negative curvature to accept beside it.", rich_help_panel=TRAINING),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of the certificate.", rich_help_panel=TRAINING)
+    ] = 0.99,
+    calibration: Annotated[
+        str, typer.Option(help="tight, or published: the paper's own.", rich_help_panel=TRAINING)
+    ] = "tight",
     regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
     strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
     as_json: AsJson = False,
 ) -> None:
     """Forecast a run from public numbers: its noise, its steps, and what it can expect to certify.
+
+    A wish out of reach is answered with the nearest ones within it: tolerance, rows or epsilon.
 
     Example: sottovoce plan --rows 500000 --schema schema.toml --epsilon 1 --delta 1e-6
     """
@@ -45,6 +63,10 @@ def plan(
 
     if (schema is None) == (weights is None):
         raise ParameterError("say how many weights there are: --schema FILE, or --weights NUMBER.")
+    if schema is not None and classes is not None:
+        raise ParameterError("the schema declares the classes: leave --classes out.")
+    if curvature is not None and tolerance is None:
+        raise ParameterError("--curvature goes with --tolerance, the gradient norm to be certified.")
     if rows < 1:
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
@@ -56,7 +78,10 @@ def plan(
         budget=Budget(epsilon, declared_delta(delta_of(delta), rows)),
         regularizer=regularizers.by_name(regularizer, strength),
         method=method,
-        tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+        classes=_classes(declared) if classes is None else classes,
+        tolerance=None if tolerance is None else Tolerance(gradient=tolerance, curvature=curvature),
+        confidence=confidence,
+        calibration=calibration,
         target=target,
     )
     if as_json:
@@ -71,16 +96,19 @@ def _width(schema: Schema) -> int:
     return len(feature_names(schema))
 
 
+def _classes(schema: Schema | None) -> int:
+    """Two for a number, which has none."""
+    aim = None if schema is None else schema.target
+    return 2 if aim is None or aim.classes is None else len(aim.classes)
+
+
 def _aim(schema: Schema | None, loss: str | None) -> tuple[str, tuple[float, float] | None]:
     """The loss that `fit` would take, and the range its target is mapped to, if it is a number."""
     from sottovoce import fitting, losses
-    from sottovoce.errors import ParameterError
 
     aim = None if schema is None else schema.target
     if aim is None:
         name = loss or fitting.LOGISTIC
         return name, None if losses.by_name(name).kind is losses.Kind.MARGIN else (-1.0, 1.0)
-    if aim.classes is not None and len(aim.classes) > 2:
-        raise ParameterError("plans cover two classes or a range; with more classes plan for two of them.")
     name = fitting.chosen_loss(loss, aim)
     return name, None if aim.classes is not None else (-1.0, 1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
 from sottovoce.methods.cubic_model import CubicModel
-from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
-from sottovoce.methods.measurement import measure
+from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
+from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.queries import LARGEST_MATRIX
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Questions
+    from sottovoce.queries import Problem, Questions
 
 SHORTEST_TRIAL = 2e-6
 """Steps shorter than this, in units of 1/radius, are not tried: rounding would dominate their difference."""
@@ -35,22 +36,31 @@ class Cubic(Method):
     The Hessian's Lipschitz constant M is a worst case: models with M/1024 ... M/4 are minimized too, all
     their decreases measured in one pass and one release, and the largest taken among those that show a
     fraction of what their model promises. Otherwise the step for M itself, which cannot rise by more than
-    the noise allows. The released Hessian also tests the curvature, at no further price. At most `steps`
-    steps are taken towards a tolerance, `free_steps` without one: three passes each, twenty in all."""
+    the noise allows. The released Hessian also tests the curvature, at no further price.
+
+    After `steps` such steps (`free_steps` without a tolerance) the last Hessian serves on: one gradient a
+    step. Without a tolerance these steps are longer by `relaxation`, because flat directions were raised to
+    the noise, and the last few iterates are averaged and measured. No run asks more than `passes` questions.
+    """
 
     name: ClassVar[str] = "cubic"
-    steps: int = 9
-    free_steps: int = 6
+    steps: int = 3
+    free_steps: int = 2
+    passes: int = 20
     ladder: tuple[float, ...] = (1 / 1024, 1 / 256, 1 / 64, 1 / 16, 1 / 4)
-    hessian_share: float = 0.4
-    trials_share: float = 0.1
+    hessian_share: float = 0.15
+    trials_share: float = 0.05
     measure_share: float = 0.05
     fraction: float = 0.1
+    relaxation: float = 1.4
+    averaged: int = 3
     shares: Shares | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.free_steps < 1:
-            raise ParameterError("steps and free_steps must be at least 1.")
+        if self.steps < 1 or self.free_steps < 1 or self.averaged < 1:
+            raise ParameterError("steps, free_steps and averaged must be at least 1.")
+        if self.passes < 3 * max(self.steps, self.free_steps) + 3:
+            raise ParameterError("passes must be at least 3 for every step and 3 more.")
         if not self.ladder or not all(0.0 < rung < 1.0 for rung in self.ladder):
             raise ParameterError(
                 "ladder must hold factors strictly between 0 and 1, for example (1/64, 1/4)."
@@ -58,83 +68,151 @@ class Cubic(Method):
         for name in ("hessian_share", "trials_share", "measure_share", "fraction"):
             if not 0.0 < getattr(self, name) < 0.5:
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+        if not 0.0 < self.relaxation < 2.0:
+            raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+
+    def levels(self, confidence: float) -> Levels:
+        """One gradient test a visit, the curvature tested along with it."""
+        return Levels(
+            confidence=confidence, gradient_tests=self.passes - 2 * self.steps, curvature_tested=True
+        )
+
+    def visits(self, problem: Problem, goal: Goal) -> int:
+        """Most gradients asked for before the end: three questions at a bold step, one at any other."""
+        if goal.tolerance is not None:
+            return self.passes - 2 * self.steps
+        return self.passes - questions(problem, self.levels(goal.confidence)) - 2 * self.free_steps
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        if ask.problem.dim > LARGEST_MATRIX:
-            raise ParameterError(
-                f'method "cubic" forms a Hessian and takes at most {LARGEST_MATRIX} weights, not '
-                f'{ask.problem.dim}. Use method="majorize".'
-            )
-        levels = Levels(confidence=goal.confidence, gradient_tests=self.steps + 1, curvature_tested=True)
+        insist_matrix_fits(ask.problem)
+        levels, visits = self.levels(goal.confidence), self.visits(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         if goal.tolerance is not None:
             rule = CubicSteps(
                 method=self,
                 test=Certified(goal.tolerance, levels),
                 shares=self.shares or Tracking(goal.tolerance.gradient, most=2.0),
-                visits=self.steps + 1,
+                bold=self.steps,
+                passes=self.passes,
+                aside=Aside.of(self, ask.units_left, self.steps),
             )
-            return walk.outcome(follow(rule, walk, self.steps + 1))
+            return walk.outcome(follow(rule, walk, visits))
         kept = int(ask.units_left * self.measure_share)
+        curvature = kept if curvature_in_doubt(ask.problem, None) else 0
         rule = CubicSteps(
-            method=self, test=Never(), shares=self.shares or Growing(), visits=self.free_steps, kept=2 * kept
+            method=self,
+            test=Never(),
+            shares=self.shares or Growing(),
+            bold=self.free_steps,
+            passes=self.passes - questions(ask.problem, levels),
+            aside=Aside.of(self, ask.units_left, self.free_steps),
+            kept=kept + curvature,
+            relaxation=self.relaxation,
         )
         walk.levels = levels.on_the_way()
-        stop = follow(rule, walk, self.free_steps)
+        stop = follow(rule, walk, visits)
         if stop is Stop.STEPS_EXHAUSTED:
-            stop = measure(walk, levels.at_the_end(), kept)
+            walk.w = np.mean(rule.recent, axis=0)
+            stop = measure(walk, levels.at_the_end(), curvature)
         return walk.outcome(stop)
+
+
+def insist_matrix_fits(problem: Problem) -> None:
+    """Every run forms a Hessian: too many weights are refused with the way out."""
+    if problem.dim > LARGEST_MATRIX:
+        raise ParameterError(
+            f'method "cubic" forms a Hessian and takes at most {LARGEST_MATRIX} weights, not '
+            f'{problem.dim}. Use method="majorize".'
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Aside:
+    """Units of one Hessian and of one release of trials, fixed before the first question."""
+
+    hessian: int
+    trials: int
+
+    @classmethod
+    def of(cls, method: Cubic, units: int, steps: int) -> Aside:
+        return cls(int(units * method.hessian_share / steps), int(units * method.trials_share / steps))
 
 
 @dataclass(kw_only=True)
 class CubicSteps(Rule):
-    """One gradient, one Hessian and one release of trial decreases a visit. `kept` units stay for the end."""
+    """A gradient at every visit; at the first `bold` ones a Hessian and trial decreases too.
+
+    `aside` is what one of these costs, `kept` units stay for the end, `recent` collects points reached."""
 
     method: Cubic
     test: StoppingTest
     shares: Shares
-    visits: int
+    bold: int
+    passes: int
+    aside: Aside
     kept: int = 0
+    relaxation: float = 1.0
     visit_number: int = 0
+    model: CubicModel | None = None
+    rung: float = 0.0
+    recent: deque[Vector] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recent = deque(maxlen=self.method.averaged)
 
     def visit(self, walk: Walk) -> Stop | None:
-        left = walk.ask.units_left - self.kept
-        share = left // max(1, self.visits - self.visit_number)
-        for_hessian, for_trials = (
-            int(share * self.method.hessian_share),
-            int(share * self.method.trials_share),
-        )
-        for_gradient = left - for_hessian - for_trials
-        here = walk.gradient(self.shares.units(walk, for_gradient, self.visit_number, self.visits))
+        if not self.passes:
+            return Stop.STEPS_EXHAUSTED
+        held = self.kept + self.bold * (self.aside.hessian + self.aside.trials)
+        left = max(0, walk.ask.units_left - held)
+        before = walk.evidence
+        visits = self.visit_number + self.passes - 2 * self.bold
+        here = walk.gradient(self.shares.units(walk, left, self.visit_number, visits))
         self.visit_number += 1
-        spent = here.gradient.units
+        self.passes -= 1
         settled = self.test.gradient(here, walk.problem)
         if settled and self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+            walk.record("stop", here.gradient.units)
             return self.test.verdict
-        hessian, here = walk.hessian(here, for_hessian)
-        spent += hessian.units
+        if (self.bold or settled) and self.passes:
+            return self._bold_step(walk, here, settled)
+        if self.model is None:
+            walk.record("stop", here.gradient.units)
+            return Stop.STEPS_EXHAUSTED
+        self._steady(walk.problem, before, here)
+        step = self.model.settled(here.gradient.value).step(self.rung)
+        walk.record("newton step", here.gradient.units, step=self.relaxation * step)
+        self.recent.append(walk.w)
+        return None
+
+    def _steady(self, problem: Problem, before: Evidence | None, here: Evidence) -> None:
+        """Where the gradient grew by more than its noise, the Hessian no longer fits: shorter steps."""
+        if before is not None and here.gradient_norm > before.gradient_norm + here.gradient_noise:
+            self.rung = min(problem.hessian_lipschitz, 16.0 * self.rung)
+
+    def _bold_step(self, walk: Walk, here: Evidence, settled: bool) -> Stop | None:
+        self.bold = max(0, self.bold - 1)
+        hessian, here = walk.hessian(here, min(self.aside.hessian, walk.ask.units_left))
+        self.passes -= 1
+        spent = here.gradient.units + hessian.units
         if settled and self.test.curvature(here, walk.problem):
             walk.record("stop", spent)
             return self.test.verdict
         noise = hessian.scale * float(np.sqrt(2.0 * walk.problem.dim))
-        model = CubicModel.of(here.gradient.value, hessian.value, noise)
-        step, paid = self._boldest(walk, model, for_trials)
+        self.model = CubicModel.of(here.gradient.value, hessian.value, noise)
+        step, paid = self._boldest(walk, self.model)
         walk.record("cubic step", spent + paid, step=step)
+        self.recent.append(walk.w)
         return None
 
-    def _boldest(self, walk: Walk, model: CubicModel, units: int) -> tuple[Vector, int]:
+    def _boldest(self, walk: Walk, model: CubicModel) -> tuple[Vector, int]:
         """The trial with the largest measured decrease that its model and its noise allow, else M's step."""
         lipschitz = walk.problem.hessian_lipschitz
-        rungs = [rung * lipschitz for rung in self.method.ladder]
-        trials = [(model.step(rung), rung) for rung in rungs]
-        limit = walk.problem.weight_limit
-        trials = [
-            (step, rung)
-            for step, rung in trials
-            if float(np.linalg.norm(step)) * walk.problem.radius >= SHORTEST_TRIAL
-            and float(np.linalg.norm(walk.w + step)) < limit
-        ]
+        units = min(self.aside.trials, walk.ask.units_left)
+        self.rung = lipschitz
+        trials = self._trials(walk, model) if self.passes and units else []
+        self.passes = max(0, self.passes - 1)
         if not trials:
             return model.step(lipschitz), 0
         answer = walk.ask.trials(walk.w, np.stack([step for step, _ in trials]), units)
@@ -143,5 +221,16 @@ class CubicSteps(Rule):
             length = float(np.linalg.norm(step))
             shown = (float(per_length) - answer.scale) * length
             if shown > max(best, self.method.fraction * model.decrease(step, rung)):
-                best, chosen = shown, step
+                best, chosen, self.rung = shown, step, rung
         return (model.step(lipschitz) if chosen is None else chosen), answer.units
+
+    def _trials(self, walk: Walk, model: CubicModel) -> list[tuple[Vector, float]]:
+        """A step for every rung that is long enough to be measured and ends within the public limit."""
+        rungs = [rung * walk.problem.hessian_lipschitz for rung in self.method.ladder]
+        trials = [(model.step(rung), rung) for rung in rungs]
+        return [
+            (step, rung)
+            for step, rung in trials
+            if float(np.linalg.norm(step)) * walk.problem.radius >= SHORTEST_TRIAL
+            and float(np.linalg.norm(walk.w + step)) < walk.problem.weight_limit
+        ]

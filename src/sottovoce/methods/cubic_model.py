@@ -58,6 +58,13 @@ class CubicModel:
         shift = most if excess(most) <= 0.0 else optimize.brentq(excess, low, most, xtol=1e-300, rtol=1e-14)
         return self.vectors @ (-self.gradient / (gaps + float(shift)))
 
+    def settled(self, gradient: Vector) -> CubicModel:
+        """The model for another gradient nearby, every eigenvalue by its size: none is worth leaving for."""
+        sizes = np.abs(self.values)
+        order = np.argsort(sizes)
+        vectors = self.vectors[:, order]
+        return CubicModel(vectors.T @ gradient, sizes[order], vectors)
+
     def decrease(self, step: Vector, lipschitz: float) -> float:
         """How far the model falls along a step."""
         parts = self.vectors.T @ step

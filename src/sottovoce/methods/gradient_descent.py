@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Questions
+    from sottovoce.queries import Problem, Questions
 
 
 @final
@@ -84,14 +84,9 @@ class GradientDescent(Method):
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         if goal.tolerance is None:
             raise ParameterError('method "dp-gd" needs a tolerance, for example Tolerance(gradient=0.03).')
-        assert goal.tolerance.curvature is not None
-        tested = ask.problem.curvature_floor < -goal.tolerance.curvature
-        # one more than the candidates: a descent cut short is certified where it ended
-        levels = Levels(
-            confidence=goal.confidence, gradient_tests=self.candidates + 1, curvature_tested=tested
-        )
+        levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        units = int(ask.units_left * self.descent_share) // self.steps
+        units = self.step_units(ask.units_left)
         descent = Remember(
             rule=CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
         )
@@ -99,12 +94,28 @@ class GradientDescent(Method):
         if stop is Stop.OUT_OF_BUDGET:
             return walk.outcome(stop)
         best = sorted(descent.seen, key=lambda evidence: evidence.gradient_norm)[: self.candidates]
-        each = ask.units_left // len(best)
-        curvature = int(each * self.curvature_share) if tested else 0
+        gradient, curvature = self.selection_units(ask.units_left, len(best), levels.curvature_tested)
         selection = Select(
             candidates=[evidence.w for evidence in best],
             test=Certified(goal.tolerance, levels),
-            gradient_units=each - curvature,
+            gradient_units=gradient,
             curvature_units=curvature,
         )
         return walk.outcome(follow(selection, walk, len(best)))
+
+    def levels(self, problem: Problem, goal: Goal) -> Levels:
+        """One test more than the candidates: a descent cut short is certified where it ended."""
+        assert goal.tolerance is not None
+        assert goal.tolerance.curvature is not None
+        tested = problem.curvature_floor < -goal.tolerance.curvature
+        return Levels(confidence=goal.confidence, gradient_tests=self.candidates + 1, curvature_tested=tested)
+
+    def step_units(self, left: int) -> int:
+        """What the gradient of each step costs."""
+        return int(left * self.descent_share) // self.steps
+
+    def selection_units(self, left: int, candidates: int, curvature_tested: bool) -> tuple[int, int]:
+        """What a candidate's gradient and curvature cost, all candidates sharing what is left."""
+        each = left // candidates
+        curvature = int(each * self.curvature_share) if curvature_tested else 0
+        return each - curvature, curvature

@@ -13,10 +13,9 @@ from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.cubic_model import minimize_cubic
 from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.majorizers import majorizer
-from sottovoce.methods.measurement import measure
+from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
-from sottovoce.queries import LARGEST_MATRIX
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Majorize(Method):
     measures that point. Shares of the budget are `shares`, or the rule that won benchmarks/budget.py."""
 
     name: ClassVar[str] = "majorize"
-    steps: int = 16
+    steps: int = 15
     gram_share: float = 0.1
     curvature_share: float = 0.05
     measure_share: float = 0.05
@@ -56,22 +55,18 @@ class Majorize(Method):
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        measurable = curvature_in_doubt(ask.problem, goal)
-        levels = Levels(
-            confidence=goal.confidence, gradient_tests=self.steps + 1, curvature_tested=measurable
-        )
+        levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        curvature = int(ask.units_left * self.curvature_share) if measurable else 0
-        kept = int(ask.units_left * self.measure_share)
+        aside = Aside.of(self, ask.units_left, levels.curvature_tested)
         try:
-            step = majorizer(walk, int(ask.units_left * self.gram_share), self.relaxation)
+            step = majorizer(walk, aside.gram, self.relaxation)
         except BudgetExceeded:
             return walk.outcome(Stop.OUT_OF_BUDGET)
         if goal.tolerance is not None:
             test = Certified(goal.tolerance, levels)
             shares = self.shares or Tracking(goal.tolerance.gradient)
             rule = Majorization(
-                step=step, test=test, shares=shares, visits=self.steps + 1, curvature_units=curvature
+                step=step, test=test, shares=shares, visits=self.steps + 1, curvature_units=aside.curvature
             )
             return walk.outcome(follow(rule, walk, self.steps + 1))
         rule = Majorization(
@@ -79,16 +74,42 @@ class Majorize(Method):
             test=Never(),
             shares=self.shares or Growing(),
             visits=self.steps,
-            curvature_units=curvature,
-            kept=kept,
+            curvature_units=aside.curvature,
+            kept=aside.measured,
             recent=deque(maxlen=self.averaged),
         )
         walk.levels = levels.on_the_way()
         stop = follow(rule, walk, self.steps)
         if stop is Stop.STEPS_EXHAUSTED:
             walk.w = np.mean(rule.recent, axis=0)
-            stop = measure(walk, levels.at_the_end(), curvature)
+            stop = measure(walk, levels.at_the_end(), aside.curvature)
         return walk.outcome(stop)
+
+    def levels(self, problem: Problem, goal: Goal) -> Levels:
+        """A gradient test at every visit; the curvature is tested where public numbers leave it open."""
+        return Levels(
+            confidence=goal.confidence,
+            gradient_tests=self.steps + 1,
+            curvature_tested=curvature_in_doubt(problem, goal.tolerance),
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Aside:
+    """Units set aside for the majorizer, one look at the curvature and the last measurement."""
+
+    gram: int
+    curvature: int
+    measured: int
+
+    @classmethod
+    def of(cls, method: Majorize, units: int, curvature_tested: bool) -> Aside:
+        return cls(
+            gram=int(units * method.gram_share),
+            curvature=int(units * method.curvature_share) if curvature_tested else 0,
+            measured=int(units * method.measure_share),
+        )
 
 
 @dataclass(kw_only=True)
@@ -135,9 +156,3 @@ class Majorization(Rule):
         units = min(self.curvature_units, walk.ask.units_left)
         self.curvature_units = min(self.curvature_units, (walk.ask.units_left - units) // 2)
         return units
-
-
-def curvature_in_doubt(problem: Problem, goal: Goal) -> bool:
-    """Whether the structural floor leaves the wanted curvature open and a Hessian can be formed at all."""
-    wanted = 0.0 if goal.tolerance is None else -(goal.tolerance.curvature or 0.0)
-    return problem.curvature_floor < wanted and problem.dim <= LARGEST_MATRIX

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded
+from sottovoce.queries import LARGEST_MATRIX
 from sottovoce.result import Stop
 
 if TYPE_CHECKING:
     from sottovoce.certificate import Levels
     from sottovoce.methods.loop import Walk
+    from sottovoce.queries import Problem
+    from sottovoce.result import Tolerance
 
 _TYPICAL = 4.0
 """Gradient norm, in standard deviations of one noisy entry, at which two ways to measure are compared."""
@@ -37,6 +40,17 @@ def measure(walk: Walk, levels: Levels, curvature_units: int) -> Stop:
         return Stop.OUT_OF_BUDGET
     walk.record("measurement", spent)
     return Stop.FINISHED
+
+
+def questions(problem: Problem, levels: Levels) -> int:
+    """How many questions `measure` asks: the gradient, its norm where that pays, the curvature in doubt."""
+    return 1 + scalar_pays(problem.dim, levels.at_the_end().gradient) + curvature_in_doubt(problem, None)
+
+
+def curvature_in_doubt(problem: Problem, tolerance: Tolerance | None) -> bool:
+    """Whether the structural floor leaves the wanted curvature open and a Hessian can be formed at all."""
+    wanted = 0.0 if tolerance is None else -(tolerance.curvature or 0.0)
+    return problem.curvature_floor < wanted and problem.dim <= LARGEST_MATRIX
 
 
 def scalar_pays(dim: int, level: float) -> bool:

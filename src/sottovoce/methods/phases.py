@@ -55,6 +55,8 @@ class Frame:
     curve: Curve
     levels: Levels
     curvature_tested: bool
+    phases: list[tuple[int, float]]
+    """Visits of each phase (paper: T_1 and T, or T alone), and the share it may use with all before it."""
 
     @property
     def is_published(self) -> bool:
@@ -101,43 +103,53 @@ class PaperMethod(Method):
         """What is done at one point."""
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        self.tolerances(goal)
         published = goal.calibration is Calibration.PUBLISHED
-        asked, target = self._tolerances(goal)
-        curve = Curve.of(ask.problem, goal.calibration)
         gap, paid = (PUBLISHED_GAP, 0) if published else self.gap.bound(ask, start)
-        phases = self._phases(self.visits(curve, asked, target, gap))
+        frame = self.frame(ask.problem, goal, gap)
+        walk = Walk(ask=ask, levels=frame.levels, w=start, watch=watch)
+        if paid:
+            walk.record("value", paid)
+        return walk.outcome(self._follow(frame, walk))
+
+    def frame(self, problem: Problem, goal: Goal, gap: float) -> Frame:
+        """The run's public numbers, from a bound on f(start) - inf f; the paper has its own bound."""
+        published = goal.calibration is Calibration.PUBLISHED
+        asked, target = self.tolerances(goal)
         assert target.curvature is not None
-        curvature_tested = published or ask.problem.curvature_floor < -target.curvature
+        curve = Curve.of(problem, goal.calibration)
+        phases = self._phases(self.visits(curve, asked, target, PUBLISHED_GAP if published else gap))
+        curvature_tested = published or problem.curvature_floor < -target.curvature
         levels = Levels(
             confidence=goal.confidence,
             gradient_tests=2 * sum(visits for visits, _ in phases),
             curvature_tested=curvature_tested,
         )
-        frame = Frame(goal=goal, target=target, curve=curve, levels=levels, curvature_tested=curvature_tested)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        if paid:
-            walk.record("value", paid)
-        return walk.outcome(self._follow(frame, walk, phases))
+        return Frame(
+            goal=goal,
+            target=target,
+            curve=curve,
+            levels=levels,
+            curvature_tested=curvature_tested,
+            phases=phases,
+        )
 
     def amplified(
         self, problem: Problem, start: Vector, goal: Goal, budget: Budget
     ) -> list[tuple[Event, int]]:
         """The first phase's gradients, at noise that would spend about all: rho = 2 (m/n)^2 T / sigma^2."""
-        if self.batch is None:
+        if self.batch is None or goal.tolerance is None:
             return []
-        asked, target = self._tolerances(goal)
-        curve = Curve.of(problem, goal.calibration)
-        gap = PUBLISHED_GAP if goal.calibration is Calibration.PUBLISHED else problem.gap(start)
-        visits = self._phases(self.visits(curve, asked, target, gap))[0][0]
+        visits, _ = self.frame(problem, goal, problem.gap(start)).phases[0]
         size = self.batch.size(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
         scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.questions * visits / rho))
         event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n)
         return [(event, visits)]
 
-    def _follow(self, frame: Frame, walk: Walk, phases: list[tuple[int, float]]) -> Stop:
+    def _follow(self, frame: Frame, walk: Walk) -> Stop:
         total, stop = walk.ask.units_left, Stop.STEPS_EXHAUSTED
-        for visits, share in phases:
+        for visits, share in frame.phases:
             kept = total - int(total * share)
             try:
                 rule = self._published_rule(frame, walk, visits, share) if frame.is_published else None
@@ -149,12 +161,11 @@ class PaperMethod(Method):
         return stop
 
     def _phases(self, visits: int) -> list[tuple[int, float]]:
-        """(visits, share of the budget it may use with all phases before it)."""
         if self.first_share is None:
             return [(visits, 1.0)]
-        return [(math.ceil(math.sqrt(visits)), self.first_share), (visits, 1.0)]
+        return [(optimistic(visits), self.first_share), (visits, 1.0)]
 
-    def _tolerances(self, goal: Goal) -> tuple[Tolerance, Tolerance]:
+    def tolerances(self, goal: Goal) -> tuple[Tolerance, Tolerance]:
         """What was asked, and what noisy answers are held to: the same, or the paper's, divided by 1.1."""
         if goal.tolerance is None:
             raise ParameterError(
@@ -168,8 +179,9 @@ class PaperMethod(Method):
             curvature=goal.tolerance.curvature / PUBLISHED_SLACK,
         )
 
-    def _tight_rule(self, frame: Frame, walk: Walk, visits: int, kept: int) -> Rule:
-        prices = Sufficient(
+    def prices(self, frame: Frame, visits: int, kept: int) -> Sufficient:
+        """What the visits of one phase may spend under tight calibration."""
+        return Sufficient(
             tolerance=frame.target,
             levels=frame.levels,
             visits=visits,
@@ -177,6 +189,9 @@ class PaperMethod(Method):
             kept=kept,
             accuracy=self.accuracy,
         )
+
+    def _tight_rule(self, frame: Frame, walk: Walk, visits: int, kept: int) -> Rule:
+        prices = self.prices(frame, visits, kept)
         whole = priced(self.rule(frame, Certified(frame.target, frame.levels), 1, 1, None), prices)
         if self.batch is None:
             return whole
@@ -190,24 +205,38 @@ class PaperMethod(Method):
         return 2 if frame.curvature_tested else 0
 
     def _published_rule(self, frame: Frame, walk: Walk, visits: int, share: float) -> Rule:
-        """sigma^2 = questions * T / (2 rho) for every question, rho the share of the budget not yet spent."""
+        """Every question at the paper's noise, rho the share of the budget not yet spent."""
         test = WithinNoise(frame.target, slack=1.0)
         if self.batch is not None:
             ask = walk.ask.batched(self.batch.size(walk.problem.n), shared=self.batch.shared)
-            parts = visits if self.batch.shared else self.questions * visits
-            units = max(1, int(walk.ask.units_left * share) // parts)
+            units = self.published_batch_units(walk.ask.units_left, visits, share)
             return replace(self.rule(frame, test, units, units, None), ask=ask)
         budget = frame.goal.budget
         assert budget is not None
         spent = sum(row.mu_squared for row in walk.trace) / 2.0
         whole = rho_published(budget.epsilon, budget.delta)
         rho = max(share * whole - spent, whole * (1.0 - (self.first_share or 0.0)))
+        return self.rule(frame, test, *self.published_units(walk.ask, walk.w, visits, rho))
+
+    def published_units(self, ask: Questions, w: Vector, visits: int, rho: float) -> tuple[int, int, int]:
+        """What a gradient, a Hessian and a search cost if T visits are rho-zCDP together.
+
+        sigma^2 = questions * T / (2 rho) for every question, in the paper's sensitivities."""
         sigma = math.sqrt(self.questions * visits / (2.0 * rho))
-        n, dim = walk.problem.n, walk.problem.dim
-        return self.rule(
-            frame,
-            test,
-            walk.ask.price(Query.GRADIENT, walk.w, 2.0 / n * sigma),
-            walk.ask.price(Query.HESSIAN, walk.w, 2.0 * math.sqrt(dim) / n * sigma),
-            walk.ask.search_price(1.0 / sigma),
+        n, dim = ask.problem.n, ask.problem.dim
+        return (
+            ask.price(Query.GRADIENT, w, 2.0 / n * sigma),
+            ask.price(Query.HESSIAN, w, 2.0 * math.sqrt(dim) / n * sigma),
+            ask.search_price(1.0 / sigma),
         )
+
+    def published_batch_units(self, left: int, visits: int, share: float) -> int:
+        """What each question to a mini-batch costs: equal parts, a shared batch being one question."""
+        assert self.batch is not None
+        parts = visits if self.batch.shared else self.questions * visits
+        return max(1, int(left * share) // parts)
+
+
+def optimistic(visits: int) -> int:
+    """Visits that often do where the analysis asks for T: ceil(sqrt(T)), the paper's T_1."""
+    return math.ceil(math.sqrt(visits))

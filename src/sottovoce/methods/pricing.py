@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from sottovoce.accounting.events import Query
-from sottovoce.certificate import Levels, spectral_margin
+from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded
+from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.descent import CurvatureDescent
 from sottovoce.methods.loop import Rule, Walk
 
@@ -40,28 +41,50 @@ class Sufficient:
     curvature_accuracy: float = 0.5
     curvature_most: float = 0.2
 
+    def descent_units(self, walk: Walk, ask: Derivatives, *, confirms: bool) -> tuple[int, int, int]:
+        """Units for the next gradient, for a Hessian after it, and for a second look that `confirms`."""
+        curvature = self.curvature(walk, ask) if self.hessians else 0
+        confirmation = self.confirmation(walk, ask) if confirms else 0
+        gradient = self.gradient(walk, ask, self.hessians * curvature + confirmation)
+        return gradient, curvature, confirmation
+
+    def trust_units(self, walk: Walk, ask: Derivatives) -> tuple[int, int]:
+        """Units for the next gradient and Hessian, asked together."""
+        curvature = self.curvature(walk, ask)
+        return self.gradient(walk, ask, curvature), curvature
+
     def gradient(self, walk: Walk, ask: Derivatives, set_aside: int) -> int:
         """Units for the next gradient."""
         spendable = ask.units_left - self.kept
         seen = 0.0 if walk.evidence is None else walk.evidence.gradient_norm
-        wanted = self._gradient(walk, ask, self.accuracy * max(self.tolerance.gradient, seen))
-        wanted = max(wanted, (spendable - set_aside) // self.visits)
+        wanted = max(self.wanted(walk, ask, seen), (spendable - set_aside) // self.visits)
         if self.kept and wanted > spendable - set_aside:
             raise BudgetExceeded("this phase has spent its share of the budget. Nothing was released.")
         return min(wanted, spendable)
 
+    def wanted(self, walk: Walk, ask: Derivatives, seen: float = 0.0) -> int:
+        """What a gradient is worth where the last one had norm `seen`, whether or not it can be paid."""
+        return self._gradient(walk, ask, self.accuracy * max(self.tolerance.gradient, seen))
+
+    def second_look(self, walk: Walk, ask: Derivatives) -> int:
+        """What a gradient that can certify is worth."""
+        return self._gradient(walk, ask, self.confirm_accuracy * self.tolerance.gradient)
+
     def confirmation(self, walk: Walk, ask: Derivatives) -> int:
         """Units for a second look, at most half of what is left."""
-        price = self._gradient(walk, ask, self.confirm_accuracy * self.tolerance.gradient)
-        return max(1, min(price, (ask.units_left - self.kept) // 2))
+        return max(1, min(self.second_look(walk, ask), (ask.units_left - self.kept) // 2))
 
     def curvature(self, walk: Walk, ask: Derivatives) -> int:
-        """Units for a Hessian whose margin is `curvature_accuracy` of the tolerance."""
+        """Units for a look at the curvature, at most a fixed part of what is left."""
+        most = int((ask.units_left - self.kept) * self.curvature_most)
+        return max(1, min(self.clear_curvature(walk, ask), most))
+
+    def clear_curvature(self, walk: Walk, ask: Derivatives) -> int:
+        """What a look at the curvature whose margin is `curvature_accuracy` of the tolerance is worth."""
         assert self.tolerance.curvature is not None
         level = self.levels.curvature(walk.curvature_tests + 1)
-        margin = spectral_margin(1.0, walk.problem.dim, level)
-        price = ask.price(Query.HESSIAN, walk.w, self.curvature_accuracy * self.tolerance.curvature / margin)
-        return max(1, min(price, int((ask.units_left - self.kept) * self.curvature_most)))
+        noise = self.curvature_accuracy * self.tolerance.curvature
+        return curvature_of(walk.problem).price(walk, ask, noise, level)
 
     def _gradient(self, walk: Walk, ask: Derivatives, noise: float) -> int:
         return ask.price(Query.GRADIENT, walk.w, noise / math.sqrt(walk.problem.dim))
@@ -76,10 +99,9 @@ class PricedDescent(Rule):
     prices: Sufficient
 
     def visit(self, walk: Walk) -> Stop | None:
-        ask, prices = self.rule.ask or walk.ask, self.prices
-        curvature = prices.curvature(walk, ask) if prices.hessians else 0
-        confirmation = prices.confirmation(walk, ask) if self.rule.ask is None else 0
-        gradient = prices.gradient(walk, ask, prices.hessians * curvature + confirmation)
+        gradient, curvature, confirmation = self.prices.descent_units(
+            walk, self.rule.ask or walk.ask, confirms=self.rule.ask is None
+        )
         rule = replace(
             self.rule, gradient_units=gradient, curvature_units=curvature, confirm_units=confirmation
         )
@@ -95,9 +117,7 @@ class PricedTrustRegion(Rule):
     prices: Sufficient
 
     def visit(self, walk: Walk) -> Stop | None:
-        ask, prices = self.rule.ask or walk.ask, self.prices
-        curvature = prices.curvature(walk, ask)
-        gradient = prices.gradient(walk, ask, curvature)
+        gradient, curvature = self.prices.trust_units(walk, self.rule.ask or walk.ask)
         rule = replace(self.rule, gradient_units=gradient, curvature_units=curvature)
         return rule.visit(walk)
 
