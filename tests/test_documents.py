@@ -44,6 +44,8 @@ def run(command: str, patch: pytest.MonkeyPatch) -> None:
     "document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: str(d.relative_to(ROOT))
 )
 def test_what_a_document_shows_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "import torch" in document.read_text(encoding="utf-8"):
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for number, (language, title, content) in enumerate(blocks(document), start=1):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sottovoce.methods.constants import Curve, NoiseShare, SearchShare, trial_count
-from sottovoce.methods.descent import downhill
+from sottovoce.methods.curvature import downhill
 from sottovoce.methods.lanczos import smallest_pair
 from sottovoce.methods.subproblem import minimize_in_ball
 from sottovoce.result import Tolerance

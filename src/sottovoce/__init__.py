@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from sottovoce import errors, evaluation, losses, methods, regularizers, report
+    from sottovoce import autodiff, errors, evaluation, losses, methods, regularizers, report
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.certificate import Certificate
     from sottovoce.encoding import BoundedEncoder
@@ -48,7 +48,7 @@ _HOMES = {
     "minimize": "sottovoce.training",
     "plan": "sottovoce.planner",
 }
-_ROOMS = ("errors", "evaluation", "losses", "methods", "regularizers", "report")
+_ROOMS = ("autodiff", "errors", "evaluation", "losses", "methods", "regularizers", "report")
 
 __all__ = [
     "BoundedEncoder",
@@ -69,6 +69,7 @@ __all__ = [
     "Stop",
     "Tolerance",
     "__version__",
+    "autodiff",
     "errors",
     "evaluation",
     "fit",

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce import sampling
 from sottovoce.accounting.events import GaussianEvent, Query, SharedBatchEvent, SubsampledGaussianEvent
-from sottovoce.desk import PRICE_SLACK, Desk
+from sottovoce.desk import PRICE_SLACK, Desk, unit_vector
 from sottovoce.errors import ParameterError
 from sottovoce.lattice import Calibration as Noising
 from sottovoce.lattice import calibrate
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.bounds import Bounds
+    from sottovoce.exact import ExactRisk
     from sottovoce.noise import Noise
-    from sottovoce.risk import Risk
-    from sottovoce.softmax import SoftmaxRisk
+    from sottovoce.queries import Problem
 
 
 @final
@@ -34,7 +34,7 @@ class _Pending:
     """A batch whose Hessian has been paid for together with its gradient."""
 
     w: Vector
-    batch: Risk | SoftmaxRisk
+    batch: ExactRisk
     noising: Noising
 
 
@@ -49,7 +49,7 @@ class BatchOracle(Desk):
 
     def __init__(
         self,
-        risk: Risk | SoftmaxRisk,
+        risk: ExactRisk,
         run: Run,
         noise: Noise,
         bounds: Bounds,
@@ -91,6 +91,15 @@ class BatchOracle(Desk):
         grant = self._run.charge(self._sampled(Query.HESSIAN, noising))
         return self._release_hessian(self._draw(), w, noising, grant.units)
 
+    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
+        if self._shared:
+            raise ParameterError("a shared batch pairs a gradient with a Hessian; products need fresh ones.")
+        w, unit = self._admit(w), unit_vector(direction)
+        noising = calibrate(self._bounds.curvature_product(w), self._mu_squared(units), w.size)
+        grant = self._run.charge(self._sampled(Query.CURVATURE_PRODUCT, noising))
+        released = self._noise.gaussian(self._draw().curvature_product(w, unit), noising)
+        return Answer(released, noising.scale, grant.units, self._hessian_sampling)
+
     def price(self, query: Query, w: Vector, scale: float) -> int:
         w = self._admit(w)
         if self._shared:
@@ -100,10 +109,8 @@ class BatchOracle(Desk):
                 GaussianEvent(query, s * PRICE_SLACK, s / own * scale, 1, 0.0) for s in (own, other)
             )
             return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
-        sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
-        event = SubsampledGaussianEvent(
-            query, sensitivity * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n
-        )
+        sensitivity = self._bounds.of(query, w) * PRICE_SLACK
+        event = SubsampledGaussianEvent(query, sensitivity, scale, 1, 0.0, self._size, self.problem.n)
         return self._run.currency.price(event)
 
     @property
@@ -112,9 +119,7 @@ class BatchOracle(Desk):
 
     @property
     def _gradient_sampling(self) -> float:
-        """Root mean square of ||g_S - g||: sup||term|| / sqrt(m), times what is left out of the batch."""
-        left_out = (self.problem.n - self._size) / max(1, self.problem.n - 1)
-        return self.problem.slope * self.problem.radius * math.sqrt(left_out / self._size)
+        return gradient_sampling(self.problem, self._size)
 
     @property
     def _hessian_sampling(self) -> float:
@@ -140,14 +145,12 @@ class BatchOracle(Desk):
             )
         return self._release_hessian(pending.batch, w, pending.noising, 0)
 
-    def _release_hessian(
-        self, batch: Risk | SoftmaxRisk, w: Vector, noising: Noising, units: int
-    ) -> Answer[Matrix]:
+    def _release_hessian(self, batch: ExactRisk, w: Vector, noising: Noising, units: int) -> Answer[Matrix]:
         released = self._noise.gaussian(self._packing.pack(batch.hessian(w)), noising)
         scale = noising.scale * self._packing.widening
         return Answer(self._packing.unpack(released), scale, units, self._hessian_sampling)
 
-    def _draw(self) -> Risk | SoftmaxRisk:
+    def _draw(self) -> ExactRisk:
         return self._risk.subset(sampling.draw(self.problem.n, self._size, self._entropy))
 
     def _mu_squared(self, units: int) -> float:
@@ -165,6 +168,12 @@ class BatchOracle(Desk):
             batch=self._size,
             population=self.problem.n,
         )
+
+
+def gradient_sampling(problem: Problem, size: int) -> float:
+    """Root mean square of ||g_S - g||: sup||term|| / sqrt(m), times what is left out of the batch."""
+    left_out = (problem.n - size) / max(1, problem.n - 1)
+    return problem.slope * problem.radius * math.sqrt(left_out / size)
 
 
 def _plain(query: Query, noising: Noising) -> GaussianEvent:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce import sensitivity
+from sottovoce.accounting.events import Query
 from sottovoce.errors import ParameterError
 from sottovoce.queries import Calibration
+from sottovoce.rounding import gamma
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -81,6 +83,24 @@ class Bounds(ABC):
             weight_norm=norm_above(w),
             added=norm_above(self.problem.regularizer.curvature(w)),
         )
+
+    def curvature_product(self, w: Vector) -> float:
+        """l2 movement of the Hessian times a unit vector: at most the Hessian's own, and a sum of `dim`."""
+        moves, added = self.hessian(w), norm_above(self.problem.regularizer.curvature(w))
+        size = self._curvature * self.problem.radius**2 + added + moves
+        return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
+
+    def of(self, query: Query, w: Vector) -> float:
+        """Movement of the derivative that is asked for."""
+        match query:
+            case Query.GRADIENT:
+                return self.gradient(w)
+            case Query.HESSIAN:
+                return self.hessian(w)
+            case Query.CURVATURE_PRODUCT:
+                return self.curvature_product(w)
+            case _:
+                raise ParameterError(f"{query.value} has no price at a point: ask for a derivative.")
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""

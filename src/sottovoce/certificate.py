@@ -26,12 +26,15 @@ Past it SciPy's distribution function loses its third digit, and the simple boun
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What holds at the returned weights with probability at least `confidence`, over the noise."""
+    """What holds at the returned weights with probability at least `confidence`, over the noise.
+
+    `clipped`: it speaks of the mean of clipped gradients and Hessians, not of the risk's own."""
 
     gradient_norm_at_most: float
     curvature_at_least: float
     confidence: float
     below_noise_floor: bool = False
+    clipped: bool = False
 
     def meets(self, tolerance: Tolerance) -> bool:
         """Whether both bounds lie within a tolerance whose curvature has been resolved."""
@@ -51,9 +54,16 @@ class Certificate:
             if self.below_noise_floor
             else f"at most {self.gradient_norm_at_most:.3g}"
         )
+        confidence = f"with {100 * self.confidence:.6g} % confidence"
+        if self.clipped:
+            return (
+                f"the norm of the mean clipped gradient is {gradient} and the smallest eigenvalue of the "
+                f"mean clipped Hessian at least {self.curvature_at_least:.3g}, {confidence}; nothing is "
+                "certified about the risk without clipping"
+            )
         return (
             f"the true gradient norm is {gradient} and the smallest Hessian eigenvalue at least "
-            f"{self.curvature_at_least:.3g}, with {100 * self.confidence:.6g} % confidence"
+            f"{self.curvature_at_least:.3g}, {confidence}"
         )
 
 

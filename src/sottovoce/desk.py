@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from sottovoce.errors import BudgetExceeded, LedgerError
+from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Vector
+    from sottovoce.exact import ExactRisk
     from sottovoce.noise import Noise
     from sottovoce.queries import Problem
-    from sottovoce.risk import Risk
-    from sottovoce.softmax import SoftmaxRisk
 
 PRICE_SLACK = 1.0 + 2.0**-20
 """Covers what the noise lattice adds to a sensitivity when a price is quoted beforehand."""
@@ -23,7 +23,7 @@ PRICE_SLACK = 1.0 + 2.0**-20
 class Desk:
     """Holds what an answer is made from and refuses to be pickled, copied or asked on credit."""
 
-    def __init__(self, risk: Risk | SoftmaxRisk, run: Run, noise: Noise) -> None:
+    def __init__(self, risk: ExactRisk, run: Run, noise: Noise) -> None:
         self._risk = risk
         self._run = run
         self._noise = noise
@@ -55,3 +55,12 @@ class Desk:
                 f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
                 "Nothing was released. Raise the budget or plan fewer steps."
             )
+
+
+def unit_vector(direction: Vector) -> Vector:
+    """A direction, at length 1, or what rounding leaves of it."""
+    length = float(np.linalg.norm(direction))
+    if not (math.isfinite(length) and length > 0.0):
+        raise ParameterError("a direction must be finite and longer than 0.")
+    unit: Vector = np.asarray(direction, dtype=np.float64) / length
+    return unit

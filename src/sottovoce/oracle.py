@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.batch_oracle import BatchOracle
-from sottovoce.desk import PRICE_SLACK, Desk
+from sottovoce.desk import PRICE_SLACK, Desk, unit_vector
 from sottovoce.errors import ParameterError
 from sottovoce.lattice import Calibration as Noising
 from sottovoce.lattice import calibrate
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.exact import ExactRisk
     from sottovoce.noise import Noise
-    from sottovoce.risk import Risk
-    from sottovoce.softmax import SoftmaxRisk
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ class Oracle(Desk):
 
     def __init__(
         self,
-        risk: Risk | SoftmaxRisk,
+        risk: ExactRisk,
         run: Run,
         noise: Noise,
         calibration: Calibration = Calibration.TIGHT,
@@ -64,6 +63,17 @@ class Oracle(Desk):
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
         w = self._admit(w)
         return self._symmetric(Query.HESSIAN, self._bounds.hessian(w), units, lambda: self._risk.hessian(w))
+
+    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
+        w, unit = self._admit(w), unit_vector(direction)
+        return self._gaussian(
+            Query.CURVATURE_PRODUCT,
+            self._bounds.curvature_product(w),
+            w.size,
+            units,
+            lambda: self._risk.curvature_product(w, unit),
+            _itself,
+        )
 
     def gram(self, units: int) -> Answer[Matrix]:
         return self._symmetric(Query.GRAM, self._bounds.gram(), units, self._risk.gram)
@@ -149,8 +159,7 @@ class Oracle(Desk):
 
     def price(self, query: Query, w: Vector, scale: float) -> int:
         w = self._admit(w)
-        sensitivity = self._bounds.gradient(w) if query is Query.GRADIENT else self._bounds.hessian(w)
-        event = GaussianEvent(query, sensitivity * PRICE_SLACK, scale, 1, 0.0)
+        event = GaussianEvent(query, self._bounds.of(query, w) * PRICE_SLACK, scale, 1, 0.0)
         return self._run.currency.price(event)
 
     def search_price(self, epsilon: float) -> int:

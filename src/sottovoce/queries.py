@@ -44,6 +44,8 @@ class Problem:
     bounds |y| of a regression target (0 for labels).
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
+    `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
+    `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
     """
 
     n: int
@@ -60,6 +62,8 @@ class Problem:
     bend: float = math.inf
     nonzeros: int | None = None
     regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
+    matrix_free: bool = False
+    clipped: bool = False
 
     @classmethod
     def linear(
@@ -116,6 +120,11 @@ class Problem:
     def is_convex(self) -> bool:
         """Whether every such risk is convex and its curvature changes by bounded factors."""
         return self.curvature_low == 0.0 and math.isfinite(self.bend) and self.regularizer.third == 0.0
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is not promised about a run on this problem, in plain words."""
+        return ()
 
     @property
     def smoothness(self) -> float:
@@ -187,8 +196,13 @@ class Derivatives(Protocol):
 
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]: ...
 
+    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
+        """The Hessian at w times `direction`, taken at length 1."""
+
     def price(self, query: Query, w: Vector, scale: float) -> int:
-        """Units at which a gradient or Hessian at w gets noise of sd `scale` at most. Reads no data."""
+        """Units at which a gradient, Hessian or product at w gets noise of sd `scale` at most.
+
+        Reads no data."""
 
 
 class Questions(Derivatives, Protocol):

@@ -15,12 +15,15 @@ from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import read_json, write
 from sottovoce.intervals import Intervals
+from sottovoce.rebuilding import finite, rebuilt
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.queries import Answer, Problem
 
 FORMAT = "sottovoce-result/1"
+LARGEST = 1e300
+"""Tolerances stay below this, so that products with public constants are finite."""
 
 
 class Stop(enum.StrEnum):
@@ -45,7 +48,7 @@ class Tolerance:
     def __post_init__(self) -> None:
         for name in ("gradient", "curvature"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and 0.0 < value < math.inf):
+            if value is not None and not (isinstance(value, (int, float)) and 0.0 < value < LARGEST):
                 raise ParameterError(f"tolerance.{name} must be a positive finite number, for example 0.03.")
 
     def resolved(self, problem: Problem) -> Tolerance:
@@ -106,7 +109,8 @@ class Result:
     """A trained model with its promises. Holds noisy quantities and public constants only.
 
     `ledger` names the ledger that was charged and `ledger_head` seals its charges: see `Ledger.verify`.
-    `spending` is the part of the run's budget that each kind of query was charged."""
+    `spending` is the part of the run's budget that each kind of query was charged, `caveats` what is not
+    promised, in plain words."""
 
     weights: Vector
     stop: Stop
@@ -122,6 +126,7 @@ class Result:
     intervals: Intervals
     spending: dict[str, float]
     ledger_head: str = ""
+    caveats: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -135,6 +140,7 @@ class Result:
                 f"stopped: {self.stop}",
                 f"guarantee: {self.guarantee}",
                 f"certificate: {self.certificate}",
+                *(f"caveat: {caveat}" for caveat in self.caveats),
             )
         )
 
@@ -156,6 +162,7 @@ class Result:
             "simulated": self.simulated,
             "ledger": self.ledger,
             "ledger_head": self.ledger_head,
+            "caveats": list(self.caveats),
         }
 
     @classmethod
@@ -167,23 +174,27 @@ class Result:
             )
         try:
             weights = np.array(raw["weights"], dtype=np.float64)
+            intervals = Intervals.from_dict(raw["intervals"])
             if weights.ndim != 1 or not np.all(np.isfinite(weights)):
+                raise ValueError
+            if len(intervals.low) not in (0, weights.size):
                 raise ValueError
             return cls(
                 weights=weights,
                 stop=Stop[raw["stop"]],
-                certificate=Certificate(**raw["certificate"]),
-                guarantee=Guarantee(**raw["guarantee"]),
-                tolerance=None if raw["tolerance"] is None else Tolerance(**raw["tolerance"]),
-                trace=tuple(TraceRow(**row) for row in raw["trace"]),
-                intervals=Intervals.from_dict(raw["intervals"]),
-                spending={str(query): float(share) for query, share in raw["spending"].items()},
+                certificate=rebuilt(Certificate, raw["certificate"]),
+                guarantee=rebuilt(Guarantee, raw["guarantee"]),
+                tolerance=None if raw["tolerance"] is None else rebuilt(Tolerance, raw["tolerance"]),
+                trace=tuple(rebuilt(TraceRow, row) for row in raw["trace"]),
+                intervals=intervals,
+                spending={str(query): finite(share) for query, share in raw["spending"].items()},
                 method=str(raw["method"]),
                 objective=str(raw["objective"]),
                 simulated=bool(raw["simulated"]),
                 ledger=str(raw["ledger"]),
                 version=str(raw["version"]),
                 ledger_head=str(raw.get("ledger_head", "")),
+                caveats=tuple(str(caveat) for caveat in raw.get("caveats", ())),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(

@@ -85,6 +85,11 @@ class SoftmaxRisk(Sealed):
         return self._classes * self._records.dim
 
     @property
+    def start(self) -> Vector:
+        """Zeros: where a run starts unless told otherwise."""
+        return np.zeros(self.dim)
+
+    @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
         return (
@@ -150,6 +155,10 @@ class SoftmaxRisk(Sealed):
         self._penalized(curvature)[:] = self._regularizer.curvature(self._penalized(weights))
         matrix[np.diag_indices(self.dim)] += curvature.ravel()
         return matrix
+
+    def curvature_product(self, w: Vector, direction: Vector) -> Vector:
+        """Hessian of f at W times a direction. Exact: for the data's owner only."""
+        return self.hessian(w) @ self._weights(direction, "direction").ravel()
 
     def gram(self) -> Matrix:
         """X'X/n, columns by columns, without the regularizer. Exact: for the data's owner only."""

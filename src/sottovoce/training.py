@@ -23,13 +23,12 @@ from sottovoce.sampling import entropy_for
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
+    from sottovoce.exact import ExactRisk
     from sottovoce.queries import Problem
-    from sottovoce.risk import Risk
-    from sottovoce.softmax import SoftmaxRisk
 
 
 def minimize(
-    risk: Risk | SoftmaxRisk,
+    risk: ExactRisk,
     *,
     budget: Budget,
     method: str | Method = "majorize",
@@ -45,13 +44,13 @@ def minimize(
     """Minimize `risk` with (epsilon, delta)-differential privacy for replacing one record.
 
     With `tolerance` the run stops at the first point it can certify; with None it spends the whole budget on
-    a good model. `start` is data-independent weights (zeros by default), or a Result charged to the same
-    ledger. `ledger` charges a budget shared by several runs; without one, two calls compose: their epsilons
-    and deltas add up at worst, and nothing here keeps count. `simulate` seeds the noise: reproducible, not
-    private, and flagged so. `calibration="published"` uses the constants and sensitivities of Gao & Wright,
-    for their methods and only where they are private; "tight" uses the smallest known. `intervals` is the
-    part of the budget kept for a Hessian at the returned weights, from which `result.intervals` are made if
-    the risk is convex.
+    a good model. `start` is data-independent weights (by default zeros, or a module's own parameters), or a
+    Result charged to the same ledger. `ledger` charges a budget shared by several runs; without one, two
+    calls compose: their epsilons and deltas add up at worst, and nothing here keeps count. `simulate` seeds
+    the noise: reproducible, not private, and flagged so. `calibration="published"` uses the constants and
+    sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
+    smallest known. `intervals` is the part of the budget kept for a Hessian at the returned weights, from
+    which `result.intervals` are made if the risk is convex.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record, n, shapes, bounds and all arguments being public."""
@@ -71,7 +70,7 @@ def minimize(
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
-    weights = _starting_point(start, problem, ledger, simulated=noise.simulated)
+    weights = _starting_point(start, risk, ledger, simulated=noise.simulated)
     account = account_for(chosen, problem, weights, goal, budget) if ledger is None else ledger
     if noise.simulated and account.persistent:
         raise LedgerError("a persistent ledger takes no simulated runs. Leave the ledger out, or the seed.")
@@ -112,6 +111,7 @@ def minimize(
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,
         ledger_head="" if ledger is None else ledger.head,
+        caveats=problem.caveats,
         version=VERSION,
     )
 
@@ -162,10 +162,11 @@ def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, bud
 
 
 def _starting_point(
-    start: Vector | Result | None, problem: Problem, ledger: Ledger | None, *, simulated: bool
+    start: Vector | Result | None, risk: ExactRisk, ledger: Ledger | None, *, simulated: bool
 ) -> Vector:
+    problem = risk.problem
     if start is None:
-        return np.zeros(problem.dim)
+        return problem.within_limit(risk.start)
     if isinstance(start, Result):
         if start.simulated and not simulated:
             raise LedgerError("a simulated result is not private and cannot start a private run.")

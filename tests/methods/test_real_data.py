@@ -6,43 +6,40 @@ import os
 
 import numpy as np
 import pytest
-from benchmarks.paper_methods import LOSSES, TOLERANCES, records_of, run_once, stopped
 
 import sottovoce as sv
 from sottovoce.data import ijcnn1
+from sottovoce.reproduce.problems import risk_on
+from sottovoce.reproduce.settings import EPSILONS, LOSSES, Cell, Table, Trial
+from sottovoce.reproduce.trial import Run, perform
 
 SETTINGS = [
-    {"loss": loss, "tolerance": tolerance, "epsilon": epsilon}
-    for loss in ("logistic", "sigmoid")
-    for tolerance in ("loose", "tight")
-    for epsilon in (0.2, 0.6, 1.0)
+    (loss, setting, epsilon) for loss in LOSSES for setting in ("loose", "tight") for epsilon in EPSILONS
 ]
-
-
-def risks(data: str) -> dict[str, sv.Risk]:
-    records = records_of(data)
-    return {name: sv.Risk(records, *parts) for name, parts in LOSSES.items()}
+UNCUT = 10_000
 
 
 @pytest.fixture(scope="module")
-def covertype() -> dict[str, sv.Risk]:
-    return risks("covertype")
-
-
-@pytest.fixture(scope="module")
-def ijcnn() -> dict[str, sv.Risk]:
+def ijcnn1_is_here() -> None:
     if ijcnn1.FOLDER not in os.environ:
         pytest.skip(f"IJCNN1 may not be shipped: set {ijcnn1.FOLDER} to the folder that holds ijcnn1.npz.")
-    return risks("ijcnn1")
 
 
-def solved(risk: sv.Risk, data: str, method: str, setting: dict[str, object], seeds: range) -> bool:
-    fixed = {"data": data, "method": method, "calibration": "tight", **setting}
-    runs = [run_once(risk, {**fixed, "seed": seed}) for seed in seeds]
-    return all(stopped(run) and run["inside"] for run in runs)
+def run(
+    dataset: str, method: str, setting: tuple[str, str, float], seed: int, calibration: str = "tight"
+) -> Run:
+    loss, tolerance, epsilon = setting
+    cell = Cell(Table(dataset, loss, tolerance), method, epsilon, calibration)
+    return perform(Trial(cell, seed), None, UNCUT)
 
 
-def test_ijcnn1_is_encoded_by_public_constants(ijcnn: dict[str, sv.Risk]) -> None:
+def solved(dataset: str, method: str, setting: tuple[str, str, float], seeds: range) -> bool:
+    runs = [run(dataset, method, setting, seed) for seed in seeds]
+    return all(one.stopped and one.inside for one in runs)
+
+
+@pytest.mark.usefixtures("ijcnn1_is_here")
+def test_ijcnn1_is_encoded_by_public_constants() -> None:
     table = ijcnn1.load(os.environ[ijcnn1.FOLDER])
     X = table.standardized()
     assert X.shape == (49_990, 22)
@@ -56,8 +53,8 @@ def test_a_missing_file_is_one_clear_error(tmp_path) -> None:  # type: ignore[no
         ijcnn1.load(tmp_path)
 
 
-def test_dp_gd_certifies_a_point_on_covertype_at_epsilon_one(covertype: dict[str, sv.Risk]) -> None:
-    risk = covertype["logistic"]
+def test_dp_gd_certifies_a_point_on_covertype_at_epsilon_one() -> None:
+    risk = risk_on("covtype", "logistic", None)
     result = sv.minimize(
         risk,
         budget=sv.Budget(epsilon=1.0, delta=1.0 / risk.n),
@@ -70,24 +67,20 @@ def test_dp_gd_certifies_a_point_on_covertype_at_epsilon_one(covertype: dict[str
     assert np.linalg.norm(risk.gradient(result.weights)) <= result.certificate.gradient_norm_at_most <= 0.06
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
-def test_two_phase_line_search_solves_covertype(
-    covertype: dict[str, sv.Risk], setting: dict[str, object]
-) -> None:
-    assert solved(covertype[str(setting["loss"])], "covertype", "2opt-ls", setting, range(1))
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(map(str, s)))
+def test_two_phase_line_search_solves_covertype(setting: tuple[str, str, float]) -> None:
+    assert solved("covtype", "2opt-ls", setting, range(1))
 
 
-def test_two_phase_line_search_solves_eleven_of_twelve_settings_on_ijcnn1(ijcnn: dict[str, sv.Risk]) -> None:
-    count = sum(solved(ijcnn[str(s["loss"])], "ijcnn1", "2opt-ls", s, range(5)) for s in SETTINGS)
-    assert count >= 11
+@pytest.mark.usefixtures("ijcnn1_is_here")
+def test_two_phase_line_search_solves_eleven_of_twelve_settings_on_ijcnn1() -> None:
+    assert sum(solved("ijcnn1", "2opt-ls", setting, range(5)) for setting in SETTINGS) >= 11
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "least"), [("2opt-ls", 12), ("2opt", 11), ("opt-ls", 11), ("opt", 10)])
-def test_settings_solved_on_covertype(covertype: dict[str, sv.Risk], method: str, least: int) -> None:
-    assert len(TOLERANCES) == 8
-    count = sum(solved(covertype[str(s["loss"])], "covertype", method, s, range(5)) for s in SETTINGS)
-    assert count >= least
+def test_settings_solved_on_covertype(method: str, least: int) -> None:
+    assert sum(solved("covtype", method, setting, range(5)) for setting in SETTINGS) >= least
 
 
 PUBLISHED_LOSSES = {
@@ -102,37 +95,27 @@ PUBLISHED_LOSSES = {
 """Mean final losses of the paper's tables where all five of its runs terminated."""
 
 
-def reproduces(risk: sv.Risk, cell: tuple[str, str, str], epsilon: float, loss: float) -> None:
-    method, kind, tolerance = cell
-    setting = {
-        "data": "covertype",
-        "loss": kind,
-        "tolerance": tolerance,
-        "epsilon": epsilon,
-        "method": method,
-    }
-    runs = [run_once(risk, {**setting, "calibration": "published", "seed": seed}) for seed in range(5)]
-    assert all(run["stop"] == "WITHIN_NOISE" for run in runs)
-    assert np.mean([run["loss_value"] for run in runs]) == pytest.approx(loss, abs=0.03)
+def reproduces(method: str, setting: tuple[str, str, float], loss: float) -> None:
+    runs = [run("covtype", method, setting, seed, "published") for seed in range(5)]
+    assert all(one.stop == "WITHIN_NOISE" for one in runs)
+    assert np.mean([one.final_loss for one in runs]) == pytest.approx(loss, abs=0.03)
 
 
-def test_published_two_phase_line_search_ends_at_the_papers_loss(covertype: dict[str, sv.Risk]) -> None:
-    reproduces(covertype["logistic"], ("2opt-ls", "logistic", "loose"), 0.2, 0.699)
+def test_published_two_phase_line_search_ends_at_the_papers_loss() -> None:
+    reproduces("2opt-ls", ("logistic", "loose", 0.2), 0.699)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", PUBLISHED_LOSSES, ids="-".join)
-def test_published_runs_end_where_the_papers_did(
-    covertype: dict[str, sv.Risk], cell: tuple[str, str, str]
-) -> None:
-    for epsilon, loss in PUBLISHED_LOSSES[cell].items():
-        reproduces(covertype[cell[1]], cell, epsilon, loss)
+def test_published_runs_end_where_the_papers_did(cell: tuple[str, str, str]) -> None:
+    method, loss, tolerance = cell
+    for epsilon, printed in PUBLISHED_LOSSES[cell].items():
+        reproduces(method, (loss, tolerance, epsilon), printed)
 
 
 @pytest.mark.slow
-def test_published_short_steps_fail_to_stop_at_epsilon_one_fifth(covertype: dict[str, sv.Risk]) -> None:
+def test_published_short_steps_fail_to_stop_at_epsilon_one_fifth() -> None:
     """Hessian noise of norm 0.3 hides a curvature tolerance of 0.22: the paper's table shows a cross."""
-    setting = {"data": "covertype", "loss": "logistic", "tolerance": "loose", "epsilon": 0.2, "method": "opt"}
-    run = run_once(covertype["logistic"], {**setting, "calibration": "published", "seed": 0})
-    assert run["stop"] == "STEPS_EXHAUSTED"
-    assert run["visits"] == 421
+    failed = run("covtype", "opt", ("logistic", "loose", 0.2), 0, "published")
+    assert failed.stop == "STEPS_EXHAUSTED"
+    assert failed.visits == 421

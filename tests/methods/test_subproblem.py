@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sottovoce.methods.descent import downhill
+from sottovoce.methods.curvature import downhill
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
 from sottovoce.methods.subproblem import minimize_in_ball
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.mutants.accounting_defects import FILE, FILTER, PRICES
+from tests.mutants.autodiff_defects import CLIPPING
 from tests.mutants.batch_defects import BATCHES, ROUNDING
 from tests.mutants.data_defects import BOUNDS, DOOR, MATRICES
+from tests.mutants.front_defects import FRONTS
 from tests.mutants.harness import Mutant
 from tests.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.mutants.oracle_defects import RELEASES, RUNS
@@ -23,6 +25,8 @@ _EVERYTHING = (
     *PRICES,
     *FILTER,
     *FILE,
+    *FRONTS,
+    *CLIPPING,
 )
 
 _FIRST = (

@@ -15,6 +15,7 @@ class Query(StrEnum):
 
     GRADIENT = "gradient"
     HESSIAN = "hessian"
+    CURVATURE_PRODUCT = "curvature product"
     GRAM = "gram matrix"
     GRAM_DIAGONAL = "gram diagonal"
     TRIALS = "trial differences"

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
-from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
+from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.loop import Evidence, Rule, Walk
+from sottovoce.result import Stop
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.steps import StepRule
     from sottovoce.methods.stopping import StoppingTest
     from sottovoce.queries import Derivatives
-    from sottovoce.result import Stop
 
 
 @final
@@ -23,7 +20,8 @@ if TYPE_CHECKING:
 class CurvatureDescent(Rule):
     """Algorithm 1 of the paper with the step rule, the test and the prices as parts.
 
-    The Hessian is asked for only where the gradient passed its test and the curvature is not yet settled.
+    Curvature is asked for only where the gradient passed its test and the curvature is not yet settled; where
+    no answer could settle it, the run ends as soon as none is found that bends down.
     `ask` answers in place of the walk's own questions: mini-batches. Where a gradient looks short enough but
     is too noisy to pass, `confirm_units` buy a second look; 0 buys none."""
 
@@ -46,15 +44,18 @@ class CurvatureDescent(Rule):
         if self.test.curvature(here, walk.problem):
             walk.record("stop", spent)
             return self.test.verdict
-        hessian, here = walk.hessian(here, self.curvature_units, self.ask)
-        spent += hessian.units
+        bend, here = curvature_of(walk.problem).look(walk, here, self.curvature_units, self.ask)
+        spent += bend.units
         if self.test.curvature(here, walk.problem):
             walk.record("stop", spent)
             return self.test.verdict
         if not self.test.saddle(here, walk.problem):
+            if not bend.settles:
+                walk.record("stop", spent)
+                return Stop.WITHIN_NOISE
             self._follow_gradient(walk, here, spent)
             return None
-        direction, eigenvalue = downhill(hessian.value, here.gradient.value)
+        direction, eigenvalue = bend.downhill(here.gradient.value)
         step = self.step.curvature_step(walk, here, direction, eigenvalue)
         walk.record("negative curvature", spent + step.units, step=step.vector)
         return None
@@ -62,15 +63,3 @@ class CurvatureDescent(Rule):
     def _follow_gradient(self, walk: Walk, here: Evidence, spent: int) -> None:
         step = self.step.gradient_step(walk, here)
         walk.record("gradient step", spent + step.units, step=step.vector)
-
-
-def downhill(hessian: Matrix, gradient: Vector) -> tuple[Vector, float]:
-    """Unit eigenvector p of the smallest eigenvalue, signed so that <p, g~> <= 0, and that eigenvalue."""
-    if len(hessian) > DENSE_LIMIT:
-        eigenvalue, direction = smallest_pair(hessian)
-    else:
-        values, vectors = np.linalg.eigh(hessian)
-        eigenvalue, direction = float(values[0]), vectors[:, 0]
-    if float(direction @ gradient) > 0.0:
-        direction = -direction
-    return direction, eigenvalue

@@ -74,6 +74,7 @@ class Evidence:
             curvature_at_least=curvature,
             confidence=levels.confidence,
             below_noise_floor=floor,
+            clipped=problem.clipped,
         )
 
 
@@ -108,6 +109,10 @@ class Walk:
             margin = spectral_margin(answer.scale, self.problem.dim, self._next_level())
         here = replace(here, hessian=answer)
         return answer, self._curvature(here, float(np.linalg.eigvalsh(answer.value)[0]), margin)
+
+    def rayleigh(self, here: Evidence, value: float) -> Evidence:
+        """A noisy curvature along one direction joins the evidence: it guides, and bounds nothing."""
+        return self._curvature(here, value, math.inf)
 
     def smallest_eigenvalue(self, here: Evidence, units: int) -> Answer[float]:
         """Ask for the smallest eigenvalue alone, which joins the evidence: less noise, no direction."""
@@ -148,6 +153,7 @@ class Walk:
             gradient_norm_at_most=self.problem.gradient_ceiling(w),
             curvature_at_least=self.problem.curvature_floor,
             confidence=self.levels.confidence,
+            clipped=self.problem.clipped,
         )
         return Outcome(
             weights=w,

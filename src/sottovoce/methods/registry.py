@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
+from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.gradient_descent import GradientDescent
 from sottovoce.methods.majorize import Majorize
@@ -26,6 +27,7 @@ _SHELF: tuple[type[Method], ...] = (
     Tr,
     TrBatch,
     GradientDescent,
+    BatchDescent,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _SHELF}
 

@@ -66,12 +66,14 @@ def certificate(result: Result) -> list[str]:
     """Sentences on what holds at the returned weights."""
     found, tolerance = result.certificate, result.tolerance
     bound = number(found.gradient_norm_at_most)
+    kind = "mean clipped" if found.clipped else "true"
     said = [
-        f"The true gradient norm at these weights is <strong>at most {bound}</strong> and the smallest "
-        f"eigenvalue of the true Hessian is <strong>at least {number(found.curvature_at_least)}</strong>, "
+        f"The {kind} gradient norm at these weights is <strong>at most {bound}</strong> and the smallest "
+        f"eigenvalue of the {kind} Hessian is <strong>at least {number(found.curvature_at_least)}</strong>, "
         f"with {level(found.confidence)} confidence. A gradient of zero with no negative eigenvalue would "
         "mean that no small change of the weights improves the fit.",
     ]
+    said += [f"<strong>Not promised:</strong> {text(caveat)}." for caveat in result.caveats]
     if found.below_noise_floor:
         said.append(
             "The gradient could not be told from noise: the bound is the noise floor, not a measurement."

@@ -1,0 +1,107 @@
+"""Public constants and sensitivities of a risk whose terms are clipped one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, final
+
+from sottovoce.bounds import Bounds
+from sottovoce.errors import ParameterError
+from sottovoce.queries import Problem
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+
+CLIPPING = (
+    "each example's gradient, curvature and difference of losses is clipped, so the run follows a clipped "
+    "risk: no step is proven to decrease the loss you wrote, and no bound is on its own gradient or Hessian"
+)
+DECLARED = (
+    "steps are planned from constants that were declared or guessed from the clips (smoothness, Lipschitz "
+    "Hessian, loss at the start): where they are too small, so is what the paper promises about them"
+)
+PRODUCTS = (
+    "curvature was searched by noisy products, which can find a direction that bends down but cannot show "
+    "that there is none: the certified curvature is the clip alone"
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ClippedProblem(Problem):
+    """Constants of a mean of clipped terms: `slope` is the gradient's clip, `curvature_high` the Hessian's.
+
+    The radius is 1: an example moves the model's derivatives by no more than the clips, whatever its size.
+    `declared_smoothness` and `third` (paper: G and M) are the user's word, used for step lengths alone."""
+
+    declared_smoothness: float
+    clipped: bool = True
+
+    @property
+    def smoothness(self) -> float:
+        return max(self.declared_smoothness + self.regularizer.curvature_high, 0.0)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return (CLIPPING, DECLARED, PRODUCTS) if self.matrix_free else (CLIPPING, DECLARED)
+
+    def gap(self, start: Vector) -> float:
+        """The declared bound on an example's loss at the start, and the regularizer there."""
+        return self.value_at_zero + self.regularizer.value(start)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ClippedBounds(Bounds):
+    """Terms of norm at most c move their mean by 2c/n. Floating point adds what summing them adds.
+
+    A term depends on its example, its place and the public weights alone, and it is clipped in float64 after
+    all rounding, so only the sum can err: `Arithmetic` with one block covers n terms in any order."""
+
+    def gradient_moves(self, w: Vector) -> float:
+        return 2.0 * self.problem.slope / self.problem.n
+
+    def hessian_moves(self) -> float:
+        self._insist_on_matrices()
+        return 2.0 * self.problem.curvature_high / self.problem.n
+
+    def eigenvalue_moves(self) -> float:
+        """No eigenvalue moves further than the Hessian does, in Frobenius norm."""
+        return self.hessian_moves()
+
+    def value_moves(self, weight_norm: float) -> float:
+        return self.problem.value_at_zero / self.problem.n
+
+    def highest(self, weight_norm: float) -> float:
+        return self.problem.value_at_zero
+
+    def curvature_product(self, w: Vector) -> float:
+        """Each example's product with a unit vector is clipped by itself, before the mean."""
+        moves = 2.0 * self.problem.curvature_high / self.problem.n
+        rounding = self.arithmetic.hessian(
+            curvature=self.problem.curvature_high, third=0.0, weight_norm=0.0, added=self._pull(w)
+        )
+        return (moves + 2.0 * rounding) * (1.0 + 2.0**-40)
+
+    def gram(self) -> NoReturn:
+        raise _no_gram()
+
+    def gram_diagonal(self) -> NoReturn:
+        raise _no_gram()
+
+    def _pull(self, w: Vector) -> float:
+        return float(abs(self.problem.regularizer.curvature(w)).max(initial=0.0))
+
+    def _insist_on_matrices(self) -> None:
+        if self.problem.matrix_free:
+            raise ParameterError(
+                f"a Hessian of {self.problem.dim} weights is not formed; its products with vectors are. Use "
+                'method="opt", "opt-ls", "opt-b" or "descent-b", or TorchRisk(..., curvature="matrix").'
+            )
+
+
+def _no_gram() -> ParameterError:
+    return ParameterError(
+        "a PyTorch module has no Gram matrix to majorize its Hessian by. "
+        'Use method="descent-b", "opt-ls" or, for few weights, "cubic".'
+    )

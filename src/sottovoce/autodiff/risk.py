@@ -1,0 +1,246 @@
+"""TorchRisk: the mean loss of a PyTorch module, each example's part in it clipped."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import torch
+from scipy import linalg
+
+from sottovoce.autodiff.claims import check_module, check_terms
+from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum
+from sottovoce.autodiff.examples import Examples
+from sottovoce.autodiff.line import TorchLine
+from sottovoce.autodiff.parameters import Layout
+from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
+from sottovoce.autodiff.settings import Settings
+from sottovoce.autodiff.terms import Loss, Terms
+from sottovoce.errors import ParameterError
+from sottovoce.regularizers import L2, Regularizer
+from sottovoce.result import Result
+from sottovoce.risk import checked_weights
+from sottovoce.rounding import Arithmetic
+from sottovoce.rows import Sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from sottovoce.arrays import Matrix, Vector
+
+
+@final
+class TorchRisk(Sealed):
+    """f(w) = (1/n) sum loss(module_w(x_i), y_i) + r(w), with what each example adds to an answer clipped.
+
+    A gradient is cut to norm `gradient_clip`, a Hessian to Frobenius norm `curvature_clip`, a Hessian times a
+    vector v to `curvature_clip` ||v||, a difference of losses between w and w + p to `gradient_clip` ||p||, a
+    loss itself to [0, `loss_bound`]; what is not finite counts as zero. Answers are means of these. A clipped
+    product is not linear in v: it is the bend of the clipped risk along v, example by example.
+
+    `data` = (inputs, targets), one row an example. `loss(outputs, targets)` gives one number an example.
+    w is the vector of the module's trainable parameters, in the order of `named_parameters`; a run starts
+    from the module's own, which must not depend on the data. Step lengths are planned from `smoothness` (G,
+    default `curvature_clip`), `hessian_lipschitz` (M, default curvature_clip^2 / gradient_clip) and
+    `loss_bound`, a bound on an example's loss at the start. `curvature`: "matrix" forms Hessians, "products"
+    never does, "auto" forms them up to 300 weights. `memory` bounds the bytes of per-example derivatives held
+    at once.
+
+    Every method returns clipped but exact numbers: for the data's owner, outside any privacy guarantee."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: Loss,
+        data: Any,
+        *,
+        gradient_clip: float,
+        curvature_clip: float,
+        regularizer: Regularizer = L2(0.0),  # noqa: B008 - L2 is frozen
+        loss_bound: float = 1.0,
+        smoothness: float | None = None,
+        hessian_lipschitz: float | None = None,
+        curvature: str = "auto",
+        memory: float = 2.0**25,
+        dtype: torch.dtype = torch.float64,
+        device: str | torch.device | None = None,
+    ) -> None:
+        settings = Settings.of(
+            gradient_clip=gradient_clip,
+            curvature_clip=curvature_clip,
+            loss_bound=loss_bound,
+            smoothness=smoothness,
+            hessian_lipschitz=hessian_lipschitz,
+            curvature=curvature,
+            memory=memory,
+            dtype=dtype,
+            device=device,
+        )
+        if not isinstance(regularizer, Regularizer):
+            raise ParameterError("regularizer must be an object such as regularizers.L2(1e-3).")
+        check_module(module, loss)
+        self._settings = settings
+        self._regularizer = regularizer
+        self._layout = Layout.of(module)
+        self._template = copy.deepcopy(module).cpu()
+        self._start = self._layout.vector(module)
+        working = copy.deepcopy(module).to(settings.device, settings.dtype)
+        self._terms = Terms(working, loss, self._layout, settings.dtype, settings.device)
+        self._examples = Examples.of(data, settings.dtype, settings.device)
+        check_terms(self._terms, self._terms.vector(self._start), self._examples)
+
+    @property
+    def n(self) -> int:
+        return self._examples.n
+
+    @property
+    def dim(self) -> int:
+        return self._layout.dim
+
+    @property
+    def start(self) -> Vector:
+        """The module's own parameters, as they were handed over: they must not depend on the data."""
+        return self._start.copy()
+
+    @property
+    def objective(self) -> str:
+        """What is minimized, in words. Public."""
+        cut = self._settings
+        return (
+            f"mean loss of {type(self._template).__name__} plus {self._regularizer!r}, each example's "
+            f"gradient clipped to {cut.gradient_clip:g} and its curvature to {cut.curvature_clip:g}"
+        )
+
+    @cached_property
+    def problem(self) -> ClippedProblem:
+        """The public constants: all a method may know."""
+        cut = self._settings
+        return ClippedProblem(
+            n=self.n,
+            dim=self.dim,
+            radius=1.0,
+            slope=cut.gradient_clip,
+            curvature_low=cut.curvature_clip,
+            curvature_high=cut.curvature_clip,
+            third=cut.hessian_lipschitz,
+            value_at_zero=cut.loss_bound,
+            declared_smoothness=cut.smoothness,
+            regularizer=self._regularizer,
+            matrix_free=not cut.forms_matrices(self.dim),
+        )
+
+    @cached_property
+    def bounds(self) -> ClippedBounds:
+        """How far each answer can move when one example is replaced, rounding included."""
+        arithmetic = Arithmetic(n=self.n, dim=self.dim, block_length=self.n, radius=1.0)
+        return ClippedBounds(problem=self.problem, arithmetic=arithmetic)
+
+    def mean_loss(self, w: Vector) -> float:
+        """f(w) without any clipping. Exact: for the data's owner only."""
+        flat = self._flat(w)
+        total = sum(float(self._terms.values(flat, *some).double().sum()) for some in self._pieces())
+        return total / self.n + self._regularizer.value(w)
+
+    def value(self, w: Vector) -> float:
+        """Mean of losses cut to [0, loss_bound], plus r(w). Exact: for the data's owner only."""
+        flat = self._flat(w)
+        high = self._settings.loss_bound
+        total = math.fsum(
+            clipped_numbers(self._terms.values(flat, *some), 0.0, high) for some in self._pieces()
+        )
+        return total / self.n + self._regularizer.value(w)
+
+    def gradient(self, w: Vector) -> Vector:
+        """Mean of clipped gradients, plus r'(w). Exact: for the data's owner only."""
+        flat = self._flat(w)
+        total = self._total(
+            lambda x, y: self._terms.gradients(flat, x, y), self._settings.gradient_clip, self.dim
+        )
+        return total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
+
+    def curvature_product(self, w: Vector, direction: Vector) -> Vector:
+        """Mean of clipped products H_i v, plus r''(w) v. Exact: for the data's owner only."""
+        flat, along = self._flat(w), self._weights(direction, "direction")
+        limit = self._settings.curvature_clip * float(np.linalg.norm(along))
+        v = self._terms.vector(along)
+        total = self._total(lambda x, y: self._terms.products(flat, v, x, y), limit, 2 * self.dim)
+        return total.cpu().numpy() / self.n + self._regularizer.curvature(np.asarray(w)) * along
+
+    def hessian(self, w: Vector) -> Matrix:
+        """Mean of clipped Hessians, plus r''(w), symmetric. Exact: for the data's owner only."""
+        self.bounds.hessian_moves()
+        flat = self._flat(w)
+        total = self._total(
+            lambda x, y: self._terms.hessians(flat, x, y), self._settings.curvature_clip, self.dim**2
+        )
+        matrix: Matrix = total.cpu().numpy() / self.n
+        matrix = 0.5 * (matrix + matrix.T)
+        matrix[np.diag_indices(self.dim)] += self._regularizer.curvature(np.asarray(w))
+        return matrix
+
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        """Smallest eigenvalue of the mean clipped Hessian. Exact: for the data's owner only."""
+        return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
+
+    def gram(self) -> Matrix:
+        """Refused: a module has no Gram matrix."""
+        return self.bounds.gram()
+
+    def gram_diagonal(self) -> Vector:
+        """Refused: a module has no Gram matrix."""
+        return self.bounds.gram_diagonal()
+
+    def trials(self, w: Vector, directions: Matrix) -> Vector:
+        """f(w) - f(w + p_j) by clipped differences, for each row p_j. Exact: for the data's owner only."""
+        if np.ndim(directions) != 2 or len(directions) < 1:
+            raise ParameterError(f"directions must have shape (J, {self.dim}) with J at least 1.")
+        return np.array([self.along(w, p).decrease(1.0) for p in directions])
+
+    def along(self, w: Vector, direction: Vector) -> TorchLine:
+        """f on the line w + gamma p, its losses at w computed once. Exact: for the data's owner only."""
+        return TorchLine(self, self._weights(w), self._weights(direction, "direction"))
+
+    def subset(self, indices: NDArray[np.int64]) -> TorchRisk:
+        """The risk over the examples at these positions alone. Exact: for the data's owner only."""
+        part = object.__new__(TorchRisk)
+        part.__dict__.update(
+            {name: held for name, held in self.__dict__.items() if name not in ("problem", "bounds")}
+        )
+        part._examples = self._examples.take(indices)
+        return part
+
+    def module_with(self, weights: Vector | Result) -> nn.Module:
+        """A copy of the module with these weights: what a run returns, ready to predict."""
+        found = weights.weights if isinstance(weights, Result) else weights
+        return self._layout.module(self._template, self._weights(found, "weights"))
+
+    def _weights(self, w: Any, name: str = "w") -> Vector:
+        return checked_weights(w, self.dim, 1.0, name)
+
+    def _flat(self, w: Any) -> Tensor:
+        return self._terms.vector(self._weights(w))
+
+    def _pieces(self) -> Any:
+        return self._examples.chunks(self._settings.chunk(1))
+
+    def _total(self, terms: Callable[[Tensor, Tensor], Tensor], limit: float, entries: int) -> Tensor:
+        """Sum of clipped terms of so many entries each, chunk by chunk, in float64."""
+        total: Tensor | None = None
+        for inputs, targets in self._examples.chunks(self._settings.chunk(entries)):
+            part = clipped_sum(terms(inputs, targets), limit)
+            total = part if total is None else total + part
+        assert total is not None
+        return total
+
+    def __repr__(self) -> str:
+        return (
+            f"TorchRisk({type(self._template).__name__}, n={self.n}, dim={self.dim}, "
+            f"gradient_clip={self._settings.gradient_clip:g}, "
+            f"curvature_clip={self._settings.curvature_clip:g})"
+        )

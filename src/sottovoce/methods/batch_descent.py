@@ -1,0 +1,215 @@
+"""`descent-b`: many mini-batch steps with momentum, looks at the curvature on the way, a measured end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from sottovoce.accounting.convert import rho_published
+from sottovoce.accounting.events import Query, SubsampledGaussianEvent
+from sottovoce.certificate import Levels
+from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.methods.curvature import curvature_of
+from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
+from sottovoce.methods.measurement import measure
+from sottovoce.methods.paces import Adaptive, Average, Pace
+from sottovoce.methods.stopping import Certified
+from sottovoce.result import Outcome, Stop, TraceRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.accounting import Budget, Event
+    from sottovoce.arrays import Vector
+    from sottovoce.methods.curvature import Bend
+    from sottovoce.methods.loop import Evidence
+    from sottovoce.queries import Derivatives, Problem, Questions
+
+SMALLEST_BATCH = 500
+
+SQUARES = 0.99
+"""How much of the mean of squared gradients a step keeps: about a hundred steps' worth."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BatchDescent(Method):
+    """`steps` steps along noisy gradients of secret batches, with momentum and a length that fades to 0.
+
+    For models of thousands of weights, where a Hessian is out of reach and many cheap steps beat a few dear
+    ones. A batch holds `fraction` of the records; with few records there are no more steps than read them
+    `passes` times, as beyond a dozen passes more hardly lower the noise that adds up. `pace` sets how far a
+    step goes. Between `looks` equal parts the curvature is looked at on a batch `look_batch` times as large,
+    and where it is clearly negative a step of length 2|lambda~|/M follows that direction. `measure_share` of
+    the budget, twice, measures the end."""
+
+    name: ClassVar[str] = "descent-b"
+    steps: int = 400
+    fraction: float = 0.03
+    passes: float = 20.0
+    momentum: float = 0.9
+    pace: Pace = field(default_factory=Adaptive)
+    looks: int = 2
+    look_share: float = 0.05
+    look_batch: int = 3
+    measure_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.looks < 1 or self.look_batch < 1:
+            raise ParameterError("steps, looks and look_batch must be at least 1.")
+        for name in ("look_share", "measure_share"):
+            if not 0.0 < getattr(self, name) < 0.5:
+                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+        if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
+            raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
+        if not (isinstance(self.pace, Pace) and 0.0 < self.passes < math.inf):
+            raise ParameterError("passes must be positive, and pace an object such as Adaptive(rate=0.1).")
+
+    def batch(self, n: int) -> int:
+        """Records in a batch: a part of all, but enough for a mean to mean something."""
+        return min(n, max(SMALLEST_BATCH, round(self.fraction * n)))
+
+    def planned(self, n: int) -> int:
+        """Steps of a run on so many records."""
+        return min(self.steps, max(self.looks, round(self.passes * n / self.batch(n))))
+
+    def amplified(
+        self, problem: Problem, start: Vector, goal: Goal, budget: Budget
+    ) -> list[tuple[Event, int]]:
+        size, steps = self.batch(problem.n), self.planned(problem.n)
+        rho = rho_published(budget.epsilon, budget.delta)
+        scale = max(0.5, size / problem.n * math.sqrt(2.0 * steps / rho))
+        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n)
+        return [(event, steps)]
+
+    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        levels = Levels(confidence=goal.confidence, gradient_tests=2, curvature_tested=True)
+        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        size, steps = self.batch(ask.problem.n), self.planned(ask.problem.n)
+        units, look_units, kept = self.prices(ask.units_left, steps)
+        rolling = Rolling(method=self, ask=ask.batched(size), units=units, start=start, steps=steps)
+        look = Look(
+            ask=ask.batched(min(ask.problem.n, self.look_batch * size)),
+            gradient_units=units,
+            units=look_units,
+            threshold=0.0 if goal.tolerance is None else goal.tolerance.curvature or 0.0,
+        )
+        stop = Stop.STEPS_EXHAUSTED
+        for part in range(self.looks):
+            if part:
+                stop = follow(look, walk, 1)
+                rolling.forget()
+            if stop is Stop.STEPS_EXHAUSTED:
+                stop = follow(rolling, walk, (part + 1) * steps // self.looks - rolling.taken)
+            if stop is not Stop.STEPS_EXHAUSTED:
+                return walk.outcome(stop)
+        return walk.outcome(self._end(walk, goal, look, kept))
+
+    def prices(self, total: int, steps: int) -> tuple[int, int, int]:
+        """Units of a batch's gradient, of a look at the curvature, and of each measurement at the end."""
+        look, kept = int(total * self.look_share), int(total * self.measure_share)
+        return (total - (self.looks - 1) * look - 2 * kept) // (steps + self.looks - 1), look, kept
+
+    def _end(self, walk: Walk, goal: Goal, look: Look, kept: int) -> Stop:
+        """Measure where the descent ended, and compare with what was asked for."""
+        if goal.tolerance is None or not walk.problem.matrix_free:
+            stop = measure(walk, walk.levels, 0 if walk.problem.matrix_free else kept)
+        else:
+            stop = replace(look, units=kept).measure(walk)
+        if stop is Stop.OUT_OF_BUDGET or goal.tolerance is None:
+            return stop
+        assert walk.evidence is not None
+        test = Certified(goal.tolerance, walk.levels)
+        if not test.gradient(walk.evidence, walk.problem):
+            return Stop.STEPS_EXHAUSTED
+        if test.curvature(walk.evidence, walk.problem):
+            return Stop.CERTIFIED
+        searched = walk.problem.matrix_free and not test.saddle(walk.evidence, walk.problem)
+        return Stop.WITHIN_NOISE if searched else Stop.STEPS_EXHAUSTED
+
+
+@dataclass(kw_only=True)
+class Rolling(Rule):
+    """One step a visit, along running means of the gradients seen; lengths fall to 0 along half a cosine.
+
+    A running mean x <- keep x + (1 - keep) g~ starts at 0, so it is divided by 1 - keep^t."""
+
+    method: BatchDescent
+    ask: Derivatives
+    units: int
+    start: Vector
+    steps: int
+    taken: int = 0
+    since: int = 0
+    gradient: Vector = field(init=False)
+    squares: Vector = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start the means afresh: what was seen before a leap says nothing about where it led."""
+        self.since = 0
+        self.gradient, self.squares = np.zeros_like(self.start), np.zeros_like(self.start)
+
+    def visit(self, walk: Walk) -> Stop | None:
+        here = walk.gradient(self.units, self.ask)
+        keep = self.method.momentum
+        self.gradient = keep * self.gradient + (1.0 - keep) * here.gradient.value
+        self.squares = SQUARES * self.squares + (1.0 - SQUARES) * here.gradient.value**2
+        self.since += 1
+        seen = Average(
+            gradient=self.gradient / (1.0 - keep**self.since),
+            squares=self.squares / (1.0 - SQUARES**self.since),
+            noise=here.gradient_noise,
+            start=self.start,
+            steps=self.steps,
+        )
+        fade = 0.5 * (1.0 + math.cos(math.pi * self.taken / self.steps))
+        self.taken += 1
+        step = fade * self.method.pace.step(walk.problem, seen)
+        walk.record("batch step", here.gradient.units, step=step)
+        return None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Look(Rule):
+    """Curvature on a larger batch, and a step along it where it is negative beyond noise and tolerance."""
+
+    ask: Derivatives
+    gradient_units: int
+    units: int
+    threshold: float
+
+    def visit(self, walk: Walk) -> Stop | None:
+        bend, here = self._look(walk)
+        direction, curvature = bend.downhill(here.gradient.value)
+        spent = here.gradient.units + bend.units
+        if curvature < -self.threshold - 2.0 * bend.noise:
+            length = 2.0 * abs(curvature) / walk.problem.hessian_lipschitz
+            walk.record("negative curvature", spent, step=direction * length)
+        else:
+            walk.record("look", spent)
+        return None
+
+    def measure(self, walk: Walk) -> Stop:
+        """A last look, where no matrix could certify, then all records' gradient for all that is left."""
+        try:
+            bend, here = self._look(walk)
+        except BudgetExceeded:
+            return Stop.OUT_OF_BUDGET
+        walk.record("look", here.gradient.units + bend.units)
+        assert here.smallest_eigenvalue is not None
+        stop = measure(walk, walk.levels, 0)
+        if stop is not Stop.OUT_OF_BUDGET:
+            assert walk.evidence is not None
+            walk.rayleigh(walk.evidence, here.smallest_eigenvalue)
+        return stop
+
+    def _look(self, walk: Walk) -> tuple[Bend, Evidence]:
+        here = walk.gradient(self.gradient_units, self.ask)
+        return curvature_of(walk.problem).look(walk, here, self.units, self.ask)

@@ -1,0 +1,81 @@
+"""How far `descent-b` goes along an averaged noisy gradient."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+    from sottovoce.queries import Problem
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Average:
+    """What the steps so far have seen: means of the noisy gradients and of their squares, recent ones first.
+
+    `noise` is the root mean square length of what noise and sampling add to one gradient, `start` where the
+    run began, `steps` how many it takes."""
+
+    gradient: Vector
+    squares: Vector
+    noise: float
+    start: Vector
+    steps: int
+
+
+class Pace(ABC):
+    """A step before it fades, from public constants and noisy averages alone."""
+
+    @abstractmethod
+    def step(self, problem: Problem, seen: Average) -> Vector: ...
+
+
+@final
+@dataclass(frozen=True)
+class Adaptive(Pace):
+    """`rate` times each weight's averaged gradient over its root mean square (Kingma & Ba 2015).
+
+    Needs no constant of the problem: where the gradient stands out of the noise a weight moves by the rate,
+    where it does not by less, as the signs of noise cancel."""
+
+    rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        _insist_positive("rate", self.rate)
+
+    def step(self, problem: Problem, seen: Average) -> Vector:
+        return -self.rate * seen.gradient / np.sqrt(np.maximum(seen.squares, 1e-200))
+
+
+@final
+@dataclass(frozen=True)
+class Balanced(Pace):
+    """One length for all weights, `factor` times min(`longest` / G, sqrt(2 gap / (G T noise^2))).
+
+    The first is about as long as is stable with momentum; at the second T steps add as much by noise as there
+    is to gain. Both rest on the constants G and gap that were declared."""
+
+    factor: float = 1.0
+    longest: float = 10.0
+
+    def __post_init__(self) -> None:
+        _insist_positive("factor", self.factor)
+        _insist_positive("longest", self.longest)
+
+    def step(self, problem: Problem, seen: Average) -> Vector:
+        gain = 2.0 * problem.gap(seen.start) / (problem.smoothness * seen.steps)
+        length = min(self.longest / problem.smoothness, math.sqrt(gain) / seen.noise)
+        return -self.factor * length * seen.gradient
+
+
+def _insist_positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise ParameterError(f"{name} must be a positive finite number.")

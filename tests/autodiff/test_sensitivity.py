@@ -1,0 +1,97 @@
+"""Replace one example by anything: no answer moves further than its bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sottovoce as sv
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum  # noqa: E402
+from tests.autodiff import models  # noqa: E402
+
+NASTY = [0.0, 1.0, -1.0, 1e-30, 1e8, -1e30, 1e160, 1e300, float("inf"), float("-inf"), float("nan")]
+numbers = st.one_of(st.sampled_from(NASTY), st.floats(-4.0, 4.0))
+rows = st.lists(numbers, min_size=3, max_size=3)
+
+
+def risk(A: np.ndarray, y: np.ndarray) -> sv.autodiff.TorchRisk:
+    return sv.autodiff.TorchRisk(
+        models.Squared(3), models.quarter_square, (A, y), gradient_clip=0.5, curvature_clip=0.25
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows, numbers, rows, numbers, st.lists(st.floats(-3.0, 3.0), min_size=3, max_size=3))
+def test_replacing_one_example_moves_each_answer_at_most_its_bound(a, s, b, t, w) -> None:  # type: ignore[no-untyped-def]
+    A, y = models.phase_data(5, 3, seed=1)
+    here, there = A.copy(), A.copy()
+    here[2], there[2] = a, b
+    first, second = (
+        risk(here, np.where(np.arange(5) == 2, s, y)),
+        risk(there, np.where(np.arange(5) == 2, t, y)),
+    )
+    at, v = np.array(w), np.array([0.6, 0.0, -0.8])
+    bounds = first.bounds
+
+    def moved(ask) -> float:  # type: ignore[no-untyped-def]
+        return float(np.linalg.norm(np.subtract(ask(first), ask(second))))
+
+    assert moved(lambda f: f.gradient(at)) <= bounds.gradient(at)
+    assert moved(lambda f: f.curvature_product(at, v)) <= bounds.curvature_product(at)
+    assert moved(lambda f: f.hessian(at)) <= bounds.hessian(at)
+    assert moved(lambda f: f.smallest_eigenvalue(at)) <= bounds.smallest_eigenvalue(at)
+    assert moved(lambda f: f.value(at)) <= bounds.value(at)
+    assert moved(lambda f: f.along(at, v).decrease(0.5)) <= bounds.difference(at, 0.5 * v)
+    steps = np.stack([v, 0.1 * v, -v])
+    lengths = np.linalg.norm(steps, axis=1)
+    assert moved(lambda f: f.trials(at, steps) / lengths) <= bounds.trials(at, steps)
+
+
+def test_the_bounds_are_attained() -> None:
+    """Two examples of opposite, overlong gradients use the bound up."""
+    X, y = np.full((4, 1), 1e3), np.array([1.0, 1.0, 1.0, -1.0])
+    ends = [
+        sv.autodiff.TorchRisk(
+            models.Linear(1),
+            models.logistic,
+            (X, np.where(np.arange(4) == 0, label, y)),
+            gradient_clip=0.5,
+            curvature_clip=0.25,
+        )
+        for label in (1.0, -1.0)
+    ]
+    moved = abs(float(ends[0].gradient(np.zeros(1))[0] - ends[1].gradient(np.zeros(1))[0]))
+    assert moved == pytest.approx(ends[0].bounds.gradient(np.zeros(1)), rel=1e-6)
+
+
+def test_terms_that_are_not_finite_or_overflow_count_as_zero() -> None:
+    terms = torch.tensor(
+        [[3.0, 4.0], [float("nan"), 1.0], [float("inf"), 0.0], [1e200, 1e200], [0.3, 0.4], [1e-200, 0.0]],
+        dtype=torch.float64,
+    )
+    np.testing.assert_allclose(clipped_sum(terms, 1.0).numpy(), [0.9, 1.2], rtol=1e-8)
+    assert clipped_numbers(torch.tensor([5.0, -5.0, float("nan"), float("inf"), 0.5]), -1.0, 2.0) == 1.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 400), st.floats(1e-6, 1e6), st.integers(0, 2**31))
+def test_no_clipped_term_is_longer_than_allowed(entries: int, limit: float, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    term = torch.randn(1, entries, generator=generator, dtype=torch.float64) * limit * 3.0
+    assert float(np.linalg.norm(clipped_sum(term, limit).numpy())) <= limit
+
+
+def test_an_example_that_fails_contributes_nothing_and_disturbs_no_other() -> None:
+    A, y = models.phase_data(6, 3, seed=0)
+    clean = risk(A[:5], y[:5])
+    A[5] = np.nan
+    broken = risk(A, y)
+    w = np.array([0.3, -0.2, 0.1])
+    np.testing.assert_allclose(6.0 * broken.gradient(w), 5.0 * clean.gradient(w), rtol=1e-12)
+    np.testing.assert_allclose(6.0 * broken.hessian(w), 5.0 * clean.hessian(w), rtol=1e-12)
+    assert 6.0 * broken.value(w) == pytest.approx(5.0 * clean.value(w))
