@@ -12,8 +12,9 @@ from tests import problems
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-4)
 
 
-def average(gradient: np.ndarray, noise: float = 0.1) -> Average:
-    return Average(gradient=gradient, squares=gradient**2, noise=noise, start=np.zeros(2), steps=10)
+def average(gradient: np.ndarray, noise: float = 0.1, scale: float = 0.0) -> Average:
+    squares = gradient**2 + scale**2
+    return Average(gradient=gradient, squares=squares, scale=scale, noise=noise, start=np.zeros(2), steps=10)
 
 
 def test_every_step_is_amplified_and_the_end_is_measured_on_all_records() -> None:
@@ -60,8 +61,8 @@ def test_a_leap_follows_negative_curvature_that_gradients_do_not_see() -> None:
 
 def test_few_records_get_few_steps() -> None:
     method = BatchDescent()
-    assert [method.batch(n) for n in (10, 500, 4000, 100_000)] == [10, 500, 500, 3000]
-    assert [method.planned(n) for n in (10, 500, 4000, 100_000)] == [20, 20, 160, 400]
+    assert [method.batch(n) for n in (10, 500, 4000, 100_000)] == [10, 500, 500, 1000]
+    assert [method.planned(n) for n in (10, 500, 4000, 100_000)] == [20, 20, 160, 1200]
 
 
 def test_paces() -> None:
@@ -69,6 +70,9 @@ def test_paces() -> None:
     even = Adaptive(rate=0.5).step(problem, average(np.array([3.0, -1e-9])))
     np.testing.assert_allclose(even, [-0.5, 0.5])
     assert np.all(Adaptive().step(problem, average(np.zeros(2))) == 0.0)
+    clear, drowned = Adaptive(rate=0.5).step(problem, average(np.array([3.0, 0.01]), scale=0.1))
+    assert clear == pytest.approx(-0.5)
+    assert drowned == pytest.approx(-0.5 * 0.01 / 0.1)
     calm, loud = (Balanced().step(problem, average(np.ones(2), noise)) for noise in (1e-6, 1e3))
     np.testing.assert_allclose(calm, -10.0 / problem.smoothness)
     assert np.linalg.norm(loud) < 1e-2

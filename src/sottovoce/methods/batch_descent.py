@@ -33,11 +33,14 @@ SMALLEST_BATCH = 500
 SQUARES = 0.99
 """How much of the mean of squared gradients a step keeps: about a hundred steps' worth."""
 
+FADING = 0.3
+"""Last part of the steps, in which their lengths fall."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class BatchDescent(Method):
-    """`steps` steps along noisy gradients of secret batches, with momentum and a length that fades to 0.
+    """`steps` steps along noisy gradients of secret batches, with momentum and a length that fades at last.
 
     For models of thousands of weights, where a Hessian is out of reach and many cheap steps beat a few dear
     ones. A batch holds `fraction` of the records; with few records there are no more steps than read them
@@ -47,8 +50,8 @@ class BatchDescent(Method):
     the budget, twice, measures the end."""
 
     name: ClassVar[str] = "descent-b"
-    steps: int = 400
-    fraction: float = 0.03
+    steps: int = 1200
+    fraction: float = 0.01
     passes: float = 20.0
     momentum: float = 0.9
     pace: Pace = field(default_factory=Adaptive)
@@ -66,7 +69,7 @@ class BatchDescent(Method):
         if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
             raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
         if not (isinstance(self.pace, Pace) and 0.0 < self.passes < math.inf):
-            raise ParameterError("passes must be positive, and pace an object such as Adaptive(rate=0.1).")
+            raise ParameterError("passes must be positive, and pace an object such as Adaptive(rate=0.05).")
 
     def batch(self, n: int) -> int:
         """Records in a batch: a part of all, but enough for a mean to mean something."""
@@ -133,7 +136,7 @@ class BatchDescent(Method):
 
 @dataclass(kw_only=True)
 class Rolling(Rule):
-    """One step a visit, along running means of the gradients seen; lengths fall to 0 along half a cosine.
+    """One step a visit, along running means of the gradients seen; at the end lengths fall evenly to 0.
 
     A running mean x <- keep x + (1 - keep) g~ starts at 0, so it is divided by 1 - keep^t."""
 
@@ -164,11 +167,12 @@ class Rolling(Rule):
         seen = Average(
             gradient=self.gradient / (1.0 - keep**self.since),
             squares=self.squares / (1.0 - SQUARES**self.since),
+            scale=here.gradient.scale,
             noise=here.gradient_noise,
             start=self.start,
             steps=self.steps,
         )
-        fade = 0.5 * (1.0 + math.cos(math.pi * self.taken / self.steps))
+        fade = min(1.0, (1.0 - self.taken / self.steps) / FADING)
         self.taken += 1
         step = fade * self.method.pace.step(walk.problem, seen)
         walk.record("batch step", here.gradient.units, step=step)

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 class Average:
     """What the steps so far have seen: means of the noisy gradients and of their squares, recent ones first.
 
-    `noise` is the root mean square length of what noise and sampling add to one gradient, `start` where the
-    run began, `steps` how many it takes."""
+    `scale` is the standard deviation of the noise in each entry of one gradient, `noise` the root mean square
+    length of what noise and sampling add to it, `start` where the run began, `steps` how many it takes."""
 
     gradient: Vector
     squares: Vector
+    scale: float
     noise: float
     start: Vector
     steps: int
@@ -41,18 +42,21 @@ class Pace(ABC):
 @final
 @dataclass(frozen=True)
 class Adaptive(Pace):
-    """`rate` times each weight's averaged gradient over its root mean square (Kingma & Ba 2015).
+    """`rate` times each weight's averaged gradient over its root mean square (Kingma & Ba 2015), less noise.
 
-    Needs no constant of the problem: where the gradient stands out of the noise a weight moves by the rate,
-    where it does not by less, as the signs of noise cancel."""
+    Noise adds its known variance to every mean square: it is taken off again, down to as much as itself, or
+    all weights would move alike. Needs no constant of the problem: a weight whose gradient stands out of the
+    noise moves by the rate, any other by less, as the signs of noise cancel."""
 
-    rate: float = 0.1
+    rate: float = 0.05
 
     def __post_init__(self) -> None:
         _insist_positive("rate", self.rate)
 
     def step(self, problem: Problem, seen: Average) -> Vector:
-        return -self.rate * seen.gradient / np.sqrt(np.maximum(seen.squares, 1e-200))
+        variance = seen.scale**2
+        squares = np.maximum(seen.squares - variance, max(variance, 1e-200))
+        return -self.rate * seen.gradient / np.sqrt(squares)
 
 
 @final
