@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+from benchmarks.sections import PAGES
+from sottovoce.report import axes
+from sottovoce.report.series import Plot, Point, Series, chart, standalone
+
+PAGE = PAGES / "benchmarks.md"
 BEGIN, END = "<!-- speed: written by python -m benchmarks -->", "<!-- end of speed -->"
 TITLES = {
     "passes": "Passes over Covertype, which fits into the cache",
@@ -18,6 +21,8 @@ TITLES = {
     "dask": "Five million rows on two Dask workers",
 }
 BAR = 40
+FEWEST = 2
+"""More points than this are drawn as well as listed."""
 
 
 def write(results: dict[str, Any]) -> None:
@@ -75,9 +80,43 @@ def _curves(found: dict[str, Any]) -> Iterable[str]:
     for title, points in found.items():
         if not title.startswith("seconds by"):
             continue
+        along = title.removeprefix("seconds by ")
         calls = list(next(iter(points.values())))
-        yield f"| {title.removeprefix('seconds by ')} | " + " | ".join(f"{call}, ms" for call in calls) + " |"
+        yield f"| {along} | " + " | ".join(f"{call}, ms" for call in calls) + " |"
         yield "| ---: |" + " ---: |" * len(calls)
         for at, seconds in points.items():
             yield f"| {int(at):,} | " + " | ".join(f"{1e3 * seconds[call]:,.2f}" for call in calls) + " |"
         yield ""
+        if len(points) > FEWEST:
+            name = f"speed-by-{along.split(',')[0]}.svg"
+            (PAGES / "charts" / name).write_text(_chart(along, points), encoding="utf-8")
+            yield f"![Milliseconds by {along}](charts/{name})"
+            yield ""
+
+
+def _chart(along: str, points: dict[str, dict[str, float]]) -> str:
+    """A line for each call, both scales logarithmic, so that a straight line is a power."""
+    calls = list(next(iter(points.values())))
+    series = [
+        Series(
+            name=call,
+            colour=place,
+            variant=place,
+            points=[
+                Point(float(at), 1e3 * seconds[call], f"{call}, {int(at):,}: {1e3 * seconds[call]:.3g} ms")
+                for at, seconds in points.items()
+            ],
+        )
+        for place, call in enumerate(calls)
+    ]
+    places = [float(at) for at in points]
+    heights = [point.y for one in series for point in one.points]
+    plot = Plot(
+        x=axes.sideways(min(places), max(places), logarithmic=True),
+        y=axes.upward(min(heights), max(heights), logarithmic=True),
+        marks=places,
+        below=along,
+        beside="milliseconds",
+    )
+    summary = f"Milliseconds by {along} for {', '.join(calls)}."
+    return standalone(chart(series, plot, summary=summary, note="Fastest of all rounds."))

@@ -2,7 +2,6 @@
 
     python -m benchmarks.utility settings [majorize cubic]   all 24 settings of the paper, five seeds each
     python -m benchmarks.utility tenth                       a tenth of the tight tolerance, certified at 99 %
-    python -m benchmarks.utility excess                      excess logistic loss without a tolerance
     python -m benchmarks.utility robust                      regression with 20 % gross outliers
 
 A pass is one question charged to the ledger: each reads every row once. Noise is simulated by seed; exact
@@ -153,29 +152,6 @@ def tenth() -> None:
             )
 
 
-def excess(seeds: int = 5) -> None:
-    risk = sv.Risk(records("covtype"), sv.losses.Logistic(), sv.regularizers.L2(1e-6))
-    _, best = minimum(risk)
-    print(f"optimum {best:.6f}\n")
-    print("| epsilon | method | excess loss, mean | worst | passes | seconds |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for epsilon in (0.1, 0.2, 1.0):
-        for method in ("majorize", "cubic"):
-            gaps, counts, began = [], [], time.perf_counter()
-            for seed in range(seeds):
-                budget = sv.Budget(epsilon=epsilon, delta=1.0 / risk.n)
-                ledger = sv.Ledger(budget)
-                result = sv.minimize(risk, budget=budget, ledger=ledger, method=method, simulate=seed)
-                gaps.append(risk.value(result.weights) - best)
-                counts.append(len(ledger.history))
-            seconds = (time.perf_counter() - began) / seeds
-            print(
-                f"| {epsilon} | {method} | {np.mean(gaps):.5f} | {max(gaps):.5f} | {max(counts)} | "
-                f"{seconds:.2f} |",
-                flush=True,
-            )
-
-
 def robust(seeds: int = 5) -> None:
     """One in five training targets is replaced by a far one; the clean test error is the mean square."""
     losses = {
@@ -215,8 +191,6 @@ def main(arguments: list[str]) -> None:
             settings(methods or ["majorize", "cubic"])
         case ["tenth"]:
             tenth()
-        case ["excess"]:
-            excess()
         case ["robust"]:
             robust()
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +12,8 @@ from sottovoce.report.markup import element, number, text
 WIDTH, HEIGHT = 440.0, 260.0
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 14.0, 14.0, 42.0
 LEAST_DECADES = 0.5
+FARTHEST = 1e150
+"""What lies beyond is drawn at the edge: only a file that was tampered with holds it."""
 
 
 @final
@@ -41,7 +44,9 @@ def across(count: int) -> Scale:
 
 
 def upward(low: float, high: float, *, logarithmic: bool) -> Scale:
-    """A vertical scale that holds all values with some air; never of zero height."""
+    """A vertical scale that holds all values with some air; never of zero height, and never endless."""
+    least = 1.0 / FARTHEST if logarithmic else -FARTHEST
+    low, high = (min(max(value, least), FARTHEST) for value in (low, high))
     if logarithmic:
         middle, half = math.log10(low * high) / 2.0, math.log10(high / low) / 2.0
         half = max(half * 1.08, LEAST_DECADES)
@@ -52,16 +57,22 @@ def upward(low: float, high: float, *, logarithmic: bool) -> Scale:
     return Scale(low, high, HEIGHT - BOTTOM, TOP, logarithmic)
 
 
-def frame(x: Scale, y: Scale, *, below: str, beside: str) -> str:
-    """Grid lines and labels."""
+def sideways(low: float, high: float, *, logarithmic: bool) -> Scale:
+    """A horizontal scale that holds all values with some air."""
+    scale = upward(low, high, logarithmic=logarithmic)
+    return Scale(scale.low, scale.high, LEFT, WIDTH - RIGHT, logarithmic)
+
+
+def frame(x: Scale, y: Scale, *, below: str, beside: str, marks: Sequence[float] | None = None) -> str:
+    """Grid lines and labels; below are the `marks`, or whole steps."""
     parts = []
     for value in y.ticks():
         at = y.place(value)
         parts.append(element("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at))
         parts.append(element("text", number(value), class_="tick end", x=LEFT - 7.0, y=at + 4.0))
-    for value in _whole_steps(round(x.high - x.low)):
+    for value in _whole_steps(round(x.high - x.low)) if marks is None else marks:
         at = x.place(value)
-        parts.append(element("text", f"{value:g}", class_="tick middle", x=at, y=HEIGHT - BOTTOM + 17.0))
+        parts.append(element("text", number(value), class_="tick middle", x=at, y=HEIGHT - BOTTOM + 17.0))
     parts.append(
         element("text", text(below), class_="label middle", x=(LEFT + WIDTH - RIGHT) / 2.0, y=HEIGHT - 6.0)
     )

@@ -48,13 +48,13 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     sections = "\n".join(
         element("section", element("h2", text(title)) + bodies[name], id=name) for name, title in SECTIONS
     )
-    return _document(f"Privacy report: {about.dataset or 'private model'}", _header(result, about) + sections)
+    return document(f"Privacy report: {about.dataset or 'private model'}", _header(result, about) + sections)
 
 
-def _document(title: str, content: str) -> str:
-    style, script = (
-        files("sottovoce.report").joinpath(n).read_text("utf-8") for n in ("page.css", "page.js")
-    )
+def document(title: str, content: str) -> str:
+    """A page around its content: style and script inside, nothing fetched."""
+    style = "".join(_part(name) for name in ("colours.css", "page.css", "chart.css"))
+    script = _part("page.js")
     head = (
         '<meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -67,6 +67,10 @@ def _document(title: str, content: str) -> str:
         f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n{content}\n</main>\n"
         f'<div id="tip" role="status" hidden></div>\n<script>\n{script}</script>\n</body>\n</html>\n'
     )
+
+
+def _part(name: str) -> str:
+    return files("sottovoce.report").joinpath(name).read_text("utf-8")
 
 
 def _header(result: Result, card: Card) -> str:
