@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 
 import sottovoce as sv
@@ -127,24 +126,6 @@ def test_the_choice_is_paid_for_before_a_record_is_scored() -> None:
     desk.run.charge(PureEvent(Query.SELECTION, desk.run.currency.pure_epsilon(desk.run.units_left)))
     with pytest.raises(sv.errors.BudgetExceeded):
         desk.best(lambda: pytest.fail("data was touched"), 1, 2**40)
-
-
-def test_noisy_max_is_as_private_as_it_is_priced() -> None:
-    """Worst neighbours: one score up, the other down. Over 20,000 draws each, the log-odds of each answer
-    stay below epsilon; the bounds are exact binomial ones at 1e-7."""
-    epsilon, draws = 1.0, 20_000
-    wins = []
-    for scores in ([10, 11], [11, 10]):
-        noise = SimulatedNoise(1)
-        won = 0
-        for _ in range(draws):
-            noisy = [score + noise.laplace(2, epsilon) for score in scores]
-            won += noisy.index(max(noisy)) == 0
-        wins.append(won)
-    low = binom.ppf(1e-7, draws, wins[1] / draws) / draws
-    high = binom.ppf(1 - 1e-7, draws, wins[0] / draws) / draws
-    assert low <= np.exp(epsilon) * high
-    assert wins[1] > wins[0]
 
 
 def test_the_divided_budget_costs_at_most_its_units() -> None:
