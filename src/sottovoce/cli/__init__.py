@@ -15,6 +15,7 @@ from sottovoce.cli.ledger import ledger
 from sottovoce.cli.plan import plan
 from sottovoce.cli.predict import predict
 from sottovoce.cli.report import report
+from sottovoce.cli.reproduce import ManyValues, reproduce
 from sottovoce.cli.schema import schema
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 for command in (demo, schema, plan, fit, predict, evaluate, report, audit, bench):
     app.command()(command)
+app.command(cls=ManyValues)(reproduce)
 app.add_typer(ledger, name="ledger")
 
 
