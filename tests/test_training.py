@@ -266,3 +266,12 @@ def test_loading_what_is_not_there_or_not_json_is_one_clear_error(tmp_path: Path
     (tmp_path / "bad.json").write_bytes(b"\xff{")
     with pytest.raises(sv.errors.DataError, match="cannot be read"):
         sv.Result.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("epsilon", [60.0, 300.0])
+def test_an_epsilon_past_what_lattice_noise_carries_is_refused_with_nothing_charged(epsilon: float) -> None:
+    budget = sv.Budget(epsilon=epsilon, delta=1e-6)
+    ledger = sv.Ledger(budget)
+    with pytest.raises(sv.errors.BudgetExceeded, match="Lower epsilon"):
+        sv.minimize(problems.logistic(n=300, dim=3), budget=budget, ledger=ledger, simulate=0)
+    assert ledger.units_spent == 0

@@ -18,7 +18,7 @@ from sottovoce.noise import noise_for
 from sottovoce.oracle import Oracle
 from sottovoce.progress import watching
 from sottovoce.queries import LARGEST_MATRIX, Calibration
-from sottovoce.result import Guarantee, Outcome, Result, Tolerance, TraceRow
+from sottovoce.result import Guarantee, Outcome, Result, Stop, Tolerance, TraceRow
 from sottovoce.sampling import entropy_for
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ def minimize(
     with watching(progress, chosen.name, run.mu_squared_left) as watch:
         outcome = chosen.run(oracle, weights, goal, watch)
     run.keep(0)
+    if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent:
+        raise BudgetExceeded(
+            "the first question of the run was refused: nothing was charged, nothing released. Either "
+            f"epsilon={budget.epsilon:g} is past what noise on a lattice can carry (about 25; fewer columns "
+            "carry more), or another run took the ledger's budget. Lower epsilon, or look at the ledger."
+        )
     if kept:
         outcome = _look_around(oracle, outcome, kept)
     return Result(
