@@ -46,7 +46,7 @@ def _timed(n: int, dim: int, rounds: int) -> dict[str, float]:
     short = w.astype(np.float32)
     risk = Risk(Records.from_arrays(X, y, labels=(-1, 1)), Logistic())
     calls = {bench.YARDSTICK: lambda: X @ short, GRADIENT: lambda: risk.value_and_gradient(w)}
-    return bench.fastest(calls, rounds, repeats=2)
+    return bench.fastest(calls, rounds)
 
 
 def memory() -> float:

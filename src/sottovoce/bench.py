@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 YARDSTICK = "one float32 X @ w"
 
+SETTLE = 0.1
+"""Seconds before each call: BLAS threads keep a processor busy for a while after their last product."""
+
 
 @final
 @dataclass(frozen=True)
@@ -47,13 +50,14 @@ class Timings:
         return {**self.facts, "seconds": self.seconds, "ratios": self.ratios}
 
 
-def fastest(calls: dict[str, Callable[[], object]], rounds: int, repeats: int = 3) -> dict[str, float]:
+def fastest(calls: dict[str, Callable[[], object]], rounds: int, repeats: int = 8) -> dict[str, float]:
     """Seconds of the fastest of rounds * repeats runs of each call; each is run once before, unmeasured."""
     best = dict.fromkeys(calls, float("inf"))
     for call in calls.values():
         call()
     for _ in range(rounds):
         for name, call in calls.items():
+            time.sleep(SETTLE)
             for _ in range(repeats):
                 start = time.perf_counter()
                 call()
