@@ -55,6 +55,11 @@ def test_a_schema_survives_toml_and_json_with_its_digest(schema: sv.Schema) -> N
         assert back.digest == schema.digest
 
 
+def test_a_target_may_be_called_what_a_template_leaves_open() -> None:
+    schema = sv.Schema((Numeric("a", 0, 1),), Target("?", classes=(0, 1)))
+    assert sv.Schema.from_dict(schema.to_dict()) == schema
+
+
 def test_a_file_is_read_by_its_suffix(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCHEMA.to_toml())
     (tmp_path / "a.json").write_text(json.dumps(SCHEMA.to_dict()))

@@ -148,7 +148,7 @@ def _column(name: str, raw: object) -> Column:
 def _target(raw: object) -> Target:
     part = _table(raw, "[target]", ("column", "classes", "low", "high"))
     name = _required(part, "column", "[target]")
-    if name == _UNFILLED:
+    if name == _UNFILLED and len(part) == 1:
         raise ParameterError("[target]: write the name of the column to predict, or delete the section.")
     return Target(name, part.get("classes"), part.get("low"), part.get("high"))
 
