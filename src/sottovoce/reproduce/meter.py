@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, final
 
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.loop import Goal, Method
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.queries import Answer, Derivatives, Problem, Questions
     from sottovoce.result import Outcome, TraceRow
+
+D = TypeVar("D", bound="Derivatives")
 
 
 @final
@@ -44,14 +46,13 @@ class Reading:
         self.places.append((self.passes, w))
 
 
-@final
 @dataclass(frozen=True)
-class MeteredBatch:
-    """Questions about batches, each counted as the part of the records it reads."""
+class Counted(Generic[D]):
+    """Derivatives, each counted on its way as the `share` of the records it reads."""
 
-    inner: Derivatives
+    inner: D
     reading: Reading
-    share: float
+    share: float = 1.0
 
     @property
     def problem(self) -> Problem:
@@ -82,34 +83,14 @@ class MeteredBatch:
 
 @final
 @dataclass(frozen=True)
-class Meter:
-    """The questions a method may ask, each counted on its way; implements `Questions`."""
+class MeteredBatch(Counted["Derivatives"]):
+    """Questions about batches."""
 
-    inner: Questions
-    reading: Reading
 
-    @property
-    def problem(self) -> Problem:
-        return self.inner.problem
-
-    @property
-    def units_left(self) -> int:
-        return self.inner.units_left
-
-    def mu_squared(self, units: int) -> float:
-        return self.inner.mu_squared(units)
-
-    def gradient(self, w: Vector, units: int) -> Answer[Vector]:
-        self.reading.gradient(w)
-        return self.inner.gradient(w, units)
-
-    def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
-        self.reading.ask(hessian=True)
-        return self.inner.hessian(w, units)
-
-    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
-        self.reading.ask()
-        return self.inner.curvature_product(w, direction, units)
+@final
+@dataclass(frozen=True)
+class Meter(Counted["Questions"]):
+    """The questions a method may ask about all records; implements `Questions`."""
 
     def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
         self.reading.ask(hessian=True)
@@ -146,9 +127,6 @@ class Meter:
     def value(self, w: Vector, units: int) -> Answer[float]:
         self.reading.ask()
         return self.inner.value(w, units)
-
-    def price(self, query: Query, w: Vector, scale: float) -> int:
-        return self.inner.price(query, w, scale)
 
     def search_price(self, epsilon: float) -> int:
         return self.inner.search_price(epsilon)
