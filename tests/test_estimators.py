@@ -334,7 +334,7 @@ def test_clones_share_one_ledger_and_every_fold_is_charged() -> None:
 
 
 def test_parallel_folds_spend_from_one_persistent_ledger(tmp_path: Path) -> None:
-    ledger = sv.Ledger.open(tmp_path / "budget.db", dataset="claims", cap=sv.Budget(3.0, 1e-5))
+    ledger = sv.Ledger.create(tmp_path / "budget.db", dataset="claims", cap=sv.Budget(3.0, 1e-5))
     X, y = two_classes(600)
     model = classifier(epsilon=0.5, simulate=None, ledger=ledger)
     assert cross_val_score(model, X, y, cv=2, n_jobs=2, error_score="raise").shape == (2,)

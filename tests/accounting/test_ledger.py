@@ -264,7 +264,7 @@ def test_a_forked_process_cannot_spend_a_ledger_in_memory(monkeypatch: pytest.Mo
     ledger = Ledger(BUDGET)
     here = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: here + 1)
-    with pytest.raises(LedgerError, match=r"Ledger\.open"):
+    with pytest.raises(LedgerError, match=r"Ledger\.create"):
         ledger.charge(gaussian(0.01, 1.0))
 
 

@@ -25,7 +25,7 @@ COST = GaussianEvent(Query.GRADIENT, 0.05, 1.0, 3, 0.0)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     place = tmp_path / "budget.db"
-    ledger = Ledger.open(place, dataset="claims", cap=CAP)
+    ledger = Ledger.create(place, dataset="claims", cap=CAP)
     for _ in range(4):
         ledger.charge(COST)
     return place
@@ -182,7 +182,7 @@ def test_a_moved_or_copied_file_is_refused_until_its_owner_adopts_it(
     ledger = reopened(path)
     history = ledger.history
     place = misplace(path)
-    with pytest.raises(sv.errors.LedgerError, match=r"moved or copied.*adopt\(path\)"):
+    with pytest.raises(sv.errors.LedgerError, match=r"moved, copied or put back.*adopt\(path\)"):
         reopened(place)
     assert not verify(place).at_home
     assert "until adopted" in str(verify(place))
@@ -199,7 +199,8 @@ def test_a_ledger_whose_file_is_gone_or_replaced_grants_nothing(path: Path) -> N
     with pytest.raises(sv.errors.LedgerError, match="Nothing was released"):
         ledger.charge(COST)
     assert not path.exists()
-    Ledger.open(path, dataset="claims", cap=CAP)
+    Path(f"{path}.witness").unlink()
+    Ledger.create(path, dataset="claims", cap=CAP)
     with pytest.raises(sv.errors.LedgerError, match="Nothing was released"):
         ledger.charge(COST)
 
@@ -218,6 +219,7 @@ def test_a_rolled_back_file_is_told_by_a_result_charged_since(path: Path) -> Non
     anchor = Anchored(ledger)
     verify(path, anchor)
     path.write_bytes(backup)
+    Path(f"{path}.witness").unlink()
     verify(path)
     with pytest.raises(sv.errors.LedgerError, match=r"charges were undone.*restore the newest"):
         verify(path, anchor)
@@ -226,7 +228,7 @@ def test_a_rolled_back_file_is_told_by_a_result_charged_since(path: Path) -> Non
 
 
 def test_an_anchor_from_elsewhere_is_named_as_such(path: Path, tmp_path: Path) -> None:
-    other = Ledger.open(tmp_path / "other.db", dataset="claims", cap=CAP)
+    other = Ledger.create(tmp_path / "other.db", dataset="claims", cap=CAP)
     with pytest.raises(sv.errors.LedgerError, match="another ledger"):
         verify(path, Anchored(other))
     with pytest.raises(sv.errors.LedgerError, match="not charged to a ledger file"):

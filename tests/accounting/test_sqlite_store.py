@@ -38,12 +38,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "budget.db"
 
 
-def open_ledger(path: Path, **options: object) -> Ledger:
-    return Ledger.open(path, **{"dataset": "claims", "cap": CAP, **options})  # type: ignore[arg-type]
+def new_ledger(path: Path, **options: object) -> Ledger:
+    return Ledger.create(path, **{"dataset": "claims", "cap": CAP, **options})  # type: ignore[arg-type]
 
 
 def test_what_was_charged_is_there_when_the_file_is_opened_again(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     run = ledger.run(Budget(0.5, 1e-7), "nightly")
     events = (
         small(),
@@ -55,14 +55,14 @@ def test_what_was_charged_is_there_when_the_file_is_opened_again(path: Path) -> 
     assert again.history == tuple(grants)
     assert [grant.run for grant in again.history] == ["nightly"] * 3
     assert again.units_spent == ledger.units_spent == sum(grant.units for grant in grants)
-    assert again.lattice_left == ledger.lattice_left < open_ledger(path, dataset="other").lattice_left
+    assert again.lattice_left == ledger.lattice_left < new_ledger(path, dataset="other").lattice_left
     assert (again.cap, again.identity, again.head) == (CAP, ledger.identity, ledger.head)
     assert again.persistent
-    assert [file.name for file in path.parent.iterdir()] == ["budget.db"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["budget.db", "budget.db.witness"]
 
 
 def test_batched_events_survive_the_file(path: Path) -> None:
-    ledger = open_ledger(path, currency="renyi", order=20.0)
+    ledger = new_ledger(path, currency="renyi", order=20.0)
     alone = SubsampledGaussianEvent(Query.GRADIENT, 0.1, 0.9, 3, 0.0, 10, 1000)
     together = SharedBatchEvent((small(), GaussianEvent(Query.HESSIAN, 0.1, 0.9, 3, 0.0)), 10, 1000)
     grants = [ledger.charge(alone), ledger.charge(together)]
@@ -71,7 +71,7 @@ def test_batched_events_survive_the_file(path: Path) -> None:
 
 
 def test_each_data_set_has_its_own_cap_and_both_share_one_chain(path: Path) -> None:
-    first, second = open_ledger(path), open_ledger(path, dataset="visits", cap=Budget(0.1, 1e-9))
+    first, second = new_ledger(path), new_ledger(path, dataset="visits", cap=Budget(0.1, 1e-9))
     before = second.head
     first.charge(small())
     assert second.units_spent == 0
@@ -92,38 +92,38 @@ def test_each_data_set_has_its_own_cap_and_both_share_one_chain(path: Path) -> N
     ],
 )
 def test_a_cap_is_fixed_for_good(path: Path, options: dict[str, object]) -> None:
-    open_ledger(path)
+    new_ledger(path)
     with pytest.raises(
         (sv.errors.LedgerError, sv.errors.ParameterError), match=r"fixed for good|has no order"
     ):
-        open_ledger(path, **options)
+        Ledger.open(path, dataset="claims", **options)  # type: ignore[arg-type]
     assert Ledger.open(path, dataset="claims").cap == CAP
 
 
 def test_a_new_data_set_needs_a_cap_and_the_error_says_so(path: Path) -> None:
-    with pytest.raises(sv.errors.LedgerError, match=r"no ledger at .*Pass cap"):
+    with pytest.raises(sv.errors.LedgerError, match=r"no ledger at .*Ledger.create"):
         Ledger.open(path, dataset="claims")
     assert not path.exists()
-    open_ledger(path)
-    with pytest.raises(sv.errors.LedgerError, match=r"it has: 'claims'.*Pass cap"):
+    new_ledger(path)
+    with pytest.raises(sv.errors.LedgerError, match=r"it has: 'claims'.*Ledger.create"):
         Ledger.open(path, dataset="clams")
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "x" * 201, 3, None])
 def test_a_data_set_has_a_printable_name(path: Path, name: object) -> None:
     with pytest.raises(sv.errors.ParameterError, match="dataset"):
-        open_ledger(path, dataset=name)
+        new_ledger(path, dataset=name)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("place", [None, 3, "a\0b"])
 def test_a_path_must_name_a_file(place: object) -> None:
     with pytest.raises(sv.errors.ParameterError, match="path"):
-        open_ledger(place)  # type: ignore[arg-type]
+        new_ledger(place)  # type: ignore[arg-type]
 
 
 def test_copies_share_and_pickles_reopen(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
     other = pickle.loads(pickle.dumps(ledger))
     assert other is not ledger
@@ -133,15 +133,16 @@ def test_copies_share_and_pickles_reopen(path: Path) -> None:
 
 
 def test_a_pickle_does_not_open_another_ledger_in_its_place(path: Path) -> None:
-    pickled = pickle.dumps(open_ledger(path))
+    pickled = pickle.dumps(new_ledger(path))
     path.unlink()
-    open_ledger(path)
+    Path(f"{path}.witness").unlink()
+    new_ledger(path)
     with pytest.raises(sv.errors.LedgerError, match="not the one that was pickled"):
         pickle.loads(pickled)
 
 
 def test_a_charge_id_is_used_once(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     grant = ledger.charge(small())
     with pytest.raises(sv.errors.LedgerError, match="Nothing was released"):
         ledger._append(grant)
@@ -149,7 +150,7 @@ def test_a_charge_id_is_used_once(path: Path) -> None:
 
 
 def test_the_last_unit_can_be_spent_and_no_more(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     for _ in range(7):
         ledger.charge(event(ledger, 7))
     with pytest.raises(sv.errors.BudgetExceeded, match="in the ledger"):
@@ -161,7 +162,7 @@ def test_the_last_unit_can_be_spent_and_no_more(path: Path) -> None:
 
 
 def test_threads_get_exact_grants(path: Path) -> None:
-    ledger, granted = open_ledger(path), []
+    ledger, granted = new_ledger(path), []
 
     def spend() -> None:
         while True:
@@ -179,7 +180,7 @@ def test_threads_get_exact_grants(path: Path) -> None:
 
 
 def test_a_forked_child_charges_the_same_budget(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     ledger.charge(small())
     child = in_child(lambda: ledger.charge(small()) and None)
     assert os.waitpid(child, 0)[1] == 0
@@ -214,7 +215,7 @@ def test_the_kill_test_catches_a_release_before_the_charge(tmp_path: Path) -> No
 
 def test_every_commit_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attack: SQLite quietly set to a weaker mode."""
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     connect = sqlite3.connect
 
     class Lax(sqlite3.Connection):
@@ -227,7 +228,7 @@ def test_every_commit_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_write_ahead_log_cannot_be_turned_off(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
@@ -236,7 +237,7 @@ def test_the_write_ahead_log_cannot_be_turned_off(path: Path) -> None:
 
 
 def test_training_charges_the_file_and_its_result_is_the_anchor(path: Path, tmp_path: Path) -> None:
-    ledger, risk = open_ledger(path), problems.logistic(n=100, dim=2)
+    ledger, risk = new_ledger(path), problems.logistic(n=100, dim=2)
     result = sv.minimize(risk, budget=Budget(0.5, 1e-7), ledger=ledger)
     assert (result.ledger, result.ledger_head) == (ledger.identity, ledger.head)
     result.save(tmp_path / "run.json")
@@ -252,7 +253,7 @@ def test_training_charges_the_file_and_its_result_is_the_anchor(path: Path, tmp_
 
 
 def test_a_memory_ledger_has_no_file_to_verify() -> None:
-    with pytest.raises(sv.errors.LedgerError, match=r"Ledger\.open"):
+    with pytest.raises(sv.errors.LedgerError, match=r"Ledger\.create"):
         Ledger(CAP).verify()
     assert Ledger(CAP).head == ""
 
@@ -262,7 +263,7 @@ def test_clock_jumps_change_nothing_but_the_printed_time(path: Path, monkeypatch
 
     from sottovoce.accounting import ledger_file
 
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     for year in (2030, 1970, 9999, 2001):
 
         class Clock:
@@ -278,7 +279,7 @@ def test_clock_jumps_change_nothing_but_the_printed_time(path: Path, monkeypatch
 
 
 def test_history_is_written_for_people(path: Path) -> None:
-    ledger = open_ledger(path)
+    ledger = new_ledger(path)
     ledger.run(Budget(0.5, 1e-7), "nightly").charge(small(0.01))
     said = str(verify(path))
     assert "claims: 0.0100000 of 0.0560" in said

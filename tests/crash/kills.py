@@ -48,7 +48,8 @@ class Scene:
         return self.folder / "budget.db"
 
     def open(self) -> Ledger:
-        return Ledger.open(self.path, dataset=DATASET, cap=CAP)
+        made_or_found = Ledger.open if self.path.exists() else Ledger.create
+        return made_or_found(self.path, dataset=DATASET, cap=CAP)
 
     def release(self, name: str) -> None:
         handle = os.open(self.folder / "released", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

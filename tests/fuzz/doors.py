@@ -133,7 +133,7 @@ def ledgers(draw: Draw, folder: Path) -> None:
     """Ledger files with bytes overwritten, and odd ways to open one."""
     place = folder / "budget.db"
     if not place.exists():
-        ledger = Ledger.open(place, dataset="claims", cap=BUDGET)
+        ledger = Ledger.create(place, dataset="claims", cap=BUDGET)
         for _ in range(3):
             ledger.charge(GaussianEvent(Query.GRADIENT, 0.01, 1.0, 3, 0.0))
     sound = place.read_bytes()

@@ -12,6 +12,7 @@ RDP = "tests/accounting/test_rdp.py"
 LATTICE = "tests/accounting/test_lattice_price.py"
 STORE = "tests/accounting/test_sqlite_store.py"
 DAMAGE = "tests/accounting/test_ledger_damage.py"
+IDENTITY = "tests/accounting/test_ledger_identity.py"
 
 PRICES = (
     Mutant(
@@ -212,5 +213,47 @@ FILE = (
         "    except (sqlite3.Error, OSError,",
         "    except sqlite3.OperationalError:\n        return\n    except (sqlite3.Error, OSError,",
         f"{DAMAGE} -k disk",
+    ),
+    Mutant(
+        "a file is known by its inode alone",
+        f"{A}ledger_file.py",
+        "if home != self._place():",
+        "if (home.path, home.inode) != (self._place().path, self._place().inode):",
+        f"{IDENTITY} -k birth",
+    ),
+    Mutant(
+        "undone charges accepted beside their witness",
+        f"{A}ledger_file.py",
+        "if mark is not None and not transaction.holds(mark):",
+        "if False:",
+        IDENTITY,
+    ),
+    Mutant(
+        "a fresh cap where a ledger was deleted",
+        f"{A}ledger_file.py",
+        "if mark is not None and mark.number and not self.exists():",
+        "if False:",
+        IDENTITY,
+    ),
+    Mutant(
+        "a missing witness accepted",
+        f"{A}ledger_file.py",
+        "        if mark is None:",
+        "        if False:",
+        IDENTITY,
+    ),
+    Mutant(
+        "a witness goes back",
+        f"{A}witness.py",
+        "if mark.number > self._mark(handle).number:",
+        "if True:",
+        IDENTITY,
+    ),
+    Mutant(
+        "'c ' is another data set than 'c'",
+        f"{A}names.py",
+        'if printable else ""',
+        'if printable else ""\n    name = str(given) if printable else ""',
+        IDENTITY,
     ),
 )

@@ -58,10 +58,13 @@ class Entry:
 @final
 @dataclass(frozen=True)
 class Home:
-    """Where a ledger file belongs: a copy or a moved file is told by its path or its inode."""
+    """Where a ledger file belongs: a copy or a moved file is told by its path, its inode or its birth.
+
+    `born` is in nanoseconds since 1970, or None where the file system does not keep it."""
 
     path: str
     inode: int
+    born: int | None
 
 
 @final
@@ -75,12 +78,14 @@ class Declaration:
 
 
 def write_home(home: Home) -> str:
-    return _text({"format": FORMAT, "path": home.path, "inode": str(home.inode)})
+    born = None if home.born is None else str(home.born)
+    return _text({"format": FORMAT, "path": home.path, "inode": str(home.inode), "born": born})
 
 
 def read_home(entry: Entry) -> Home:
     raw = entry.details()
-    return _guarded(lambda: Home(str(raw["path"]), int(raw["inode"])))
+    born = raw.get("born")
+    return _guarded(lambda: Home(str(raw["path"]), int(raw["inode"]), None if born is None else int(born)))
 
 
 def write_declaration(declared: Declaration) -> str:

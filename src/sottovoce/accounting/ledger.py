@@ -46,6 +46,26 @@ class Ledger:
         self._store: Store = MemoryStore() if store is None else store
 
     @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dataset: str,
+        cap: Budget,
+        currency: str = "gdp",
+        order: float | None = None,
+    ) -> Self:
+        """A new data set's ledger, in a new file on a local disk or in one that holds others already.
+
+        Cap and currency are fixed for good. Refused where the data set is known, or where the file was
+        deleted: a fresh cap is never granted for records that were charged before without a word."""
+        from sottovoce.accounting.sqlite_store import create_store
+
+        fresh = cls(cap, currency=currency, order=order)
+        store = create_store(path, dataset, Declaration(fresh.cap, fresh.currency.name, fresh.order))
+        return cls(cap, currency=currency, order=order, store=store)
+
+    @classmethod
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -55,20 +75,18 @@ class Ledger:
         currency: str | None = None,
         order: float | None = None,
     ) -> Self:
-        """The ledger of one data set in a file on a local disk, created with `cap` if it is new.
+        """The ledger of one data set in a file that `create` made. Opening never creates.
 
-        A file may hold several data sets, each with a cap and a currency ("gdp" unless told otherwise) fixed
-        for good; for one that exists they may be left out, and must agree if given. Charges are on disk
-        before anything is released, and every process that opens the file spends from the same cap."""
+        `cap`, `currency` and `order` may be left out; given, they must be what was declared. Names are
+        compared without regard to case and outer or repeated blanks. Charges are on disk before anything
+        is released, and every process that opens the file spends from the same cap."""
         from sottovoce.accounting.sqlite_store import open_store
 
-        wanted = None
         if currency is not None or order is not None:
             _currency(Gdp.name if currency is None else currency, order)
         if cap is not None:
-            fresh = cls(cap, currency=Gdp.name if currency is None else currency, order=order)
-            wanted = Declaration(fresh.cap, fresh.currency.name, fresh.order)
-        store, declared = open_store(path, dataset, wanted)
+            cls(cap)
+        store, declared = open_store(path, dataset)
         given = (cap, currency, order)
         found = (declared.cap, declared.currency, declared.order)
         if any(mine is not None and mine != theirs for mine, theirs in zip(given, found, strict=True)):
@@ -169,7 +187,7 @@ class Ledger:
 
         if self._store.address is None:
             raise LedgerError(
-                "an in-memory ledger has no file to verify. Use Ledger.open(path, dataset=...)."
+                "an in-memory ledger has no file to verify. Use Ledger.create(path, dataset=..., cap=...)."
             )
         return verify(self._store.address[0], anchor)
 
@@ -188,7 +206,7 @@ class Ledger:
         if self._store.address is None:
             raise LedgerError(
                 "an in-memory ledger cannot be pickled: two copies would each spend the whole cap. "
-                "Use Ledger.open(path, dataset=..., cap=...)."
+                "Keep it in a file: Ledger.create(path, dataset=..., cap=...), then Ledger.open."
             )
         return _reopened, (*self._store.address, self.identity)
 

@@ -14,8 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import final
 
+from sottovoce.accounting.birth import birth_of
 from sottovoce.accounting.chain import Chain, broken
 from sottovoce.accounting.entries import Entry, Home, Kind, write_home
+from sottovoce.accounting.witness import Mark, Witness
 from sottovoce.errors import LedgerError, ParameterError
 
 APPLICATION = 0x50D7_70CE
@@ -51,6 +53,11 @@ class Transaction:
         self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, seal))
         self.chain = self.chain.after([(entry, seal)])
 
+    def holds(self, mark: Mark) -> bool:
+        """Whether the file still has the entry that was last seen."""
+        found = self._connection.execute("SELECT seal FROM entry WHERE number = ?", (mark.number,))
+        return not mark.number or found.fetchone() == (mark.seal,)
+
     def entries(self) -> list[tuple[Entry, str]]:
         """Every entry with its seal, oldest first."""
         return _rows(self._connection, 0)
@@ -60,7 +67,7 @@ class Transaction:
 class LedgerFile:
     """The file at one place. Remembers what it has verified, so each transaction reads only what is new."""
 
-    __slots__ = ("_known", "path")
+    __slots__ = ("_known", "_witness", "path")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
@@ -68,6 +75,7 @@ class LedgerFile:
         except (TypeError, ValueError):
             raise ParameterError("path must name a file, such as 'budget.db'.") from None
         self._known = Chain()
+        self._witness = Witness(self.path)
 
     def exists(self) -> bool:
         return os.path.lexists(self.path)
@@ -76,6 +84,8 @@ class LedgerFile:
         """Found the file, complete from the first moment it is seen. A rival's file is left as it is."""
         draft = f"{self.path}.{uuid.uuid4().hex}.new"
         with _explained(self.path):
+            self._insist_nothing_was_here()
+            self._witness.found(Mark())
             try:
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 self._found(draft)
@@ -94,7 +104,7 @@ class LedgerFile:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
-            home = Home(self.path, os.stat(draft).st_ino)
+            home = Home(self.path, os.stat(draft).st_ino, birth_of(draft))
             Transaction(connection, Chain()).append("", Kind.FOUNDED, write_home(home))
             connection.execute("COMMIT")
 
@@ -114,17 +124,23 @@ class LedgerFile:
     def _transaction(self, begin: str, anywhere: bool) -> Iterator[Transaction]:
         with _explained(self.path), closing(_connect(self.path)) as connection:
             _insist_demands(connection)
+            mark = self._witness.read()
             connection.execute(begin)
             if not self._known.number:
                 _insist_sound(connection)
             transaction = Transaction(connection, self._known)
             if transaction.chain.home is None:
                 raise broken("it is empty")
+            if mark is not None and not transaction.holds(mark):
+                raise self._rolled_back(mark)
             if not anywhere:
-                self._insist_home(transaction.chain.home)
+                self._insist_home(transaction.chain.home, mark)
+            before = transaction.chain.number
             yield transaction
             connection.execute("COMMIT")
             self._known = transaction.chain
+            if mark is not None and self._known.number > before:
+                self._witness.advance(Mark(self._known.number, self._known.head))
 
     def adopt(self) -> None:
         """Make the present place this file's home. Only the owner can know that no other copy is in use."""
@@ -132,20 +148,45 @@ class LedgerFile:
             home = self._place()
             if home != transaction.chain.home:
                 transaction.append("", Kind.MOVED, write_home(home))
+        with _explained(self.path):
+            self._witness.found(Mark(self._known.number, self._known.head))
 
     def at_home(self, chain: Chain) -> bool:
-        return chain.home == self._place()
+        return chain.home == self._place() and self._witness.read() is not None
 
     def _place(self) -> Home:
-        return Home(self.path, os.stat(self.path).st_ino)
+        return Home(self.path, os.stat(self.path).st_ino, birth_of(self.path))
 
-    def _insist_home(self, home: Home) -> None:
+    def _insist_home(self, home: Home, mark: Mark | None) -> None:
         if home != self._place():
             raise LedgerError(
-                f"the ledger at {self.path} was moved or copied from {home.path}: another copy may be "
-                "spending the same budget. Nothing was released. Use the original, or, if no other copy is "
-                "in use, make this place its home with sottovoce.accounting.adopt(path)."
+                f"the ledger at {self.path} was moved, copied or put back from {home.path}: another copy may "
+                "be spending the same budget. Nothing was released. Use the original, or, if no other copy "
+                "is in use, make this place its home with sottovoce.accounting.adopt(path)."
             )
+        if mark is None:
+            raise LedgerError(
+                f"the witness {self._witness.path} of this ledger is gone, and with it the proof that no "
+                "charge was undone. Nothing was released. Put it back, or verify the ledger against your "
+                "latest result and make a new one with sottovoce.accounting.adopt(path)."
+            )
+
+    def _insist_nothing_was_here(self) -> None:
+        mark = self._witness.read()
+        if mark is not None and mark.number and not self.exists():
+            raise LedgerError(
+                f"a ledger was at {self.path} and is gone; its witness remembers {mark.number} entries. No "
+                "new cap is granted in its place. Put the ledger back. If its data set is never to be used "
+                f"again, remove {self._witness.path} by hand, or name another file."
+            )
+
+    def _rolled_back(self, mark: Mark) -> LedgerError:
+        return LedgerError(
+            f"charges were undone: the ledger at {self.path} is an older state, or another file, than its "
+            f"witness {self._witness.path} has seen, which remembers entry {mark.number}. Nothing was "
+            "released. Put back the newest file. Only if that is lost for good, and what it charged may be "
+            "forgotten, remove the witness by hand and use sottovoce.accounting.adopt(path)."
+        )
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -217,6 +258,7 @@ _WAYS_OUT = (
     ("locked", "Another process holds it for long: end that one, or try again."),
     ("full", "Free some disk space."),
     ("readonly", "Make the file and its folder writable."),
+    ("permission", "Make the file, its witness and their folder writable."),
     ("unable to open", "Check that the file exists and that its folder is writable."),
     ("", "Restore it from a backup and check that with verify(path, anchor=result)."),
 )

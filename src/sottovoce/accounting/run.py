@@ -122,7 +122,7 @@ class Run:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(
             "a run cannot be pickled: its copy would spend the same allowance again. Start a run in the "
-            "other process on a ledger from Ledger.open(path, dataset=..., cap=...)."
+            "other process on a ledger from Ledger.open(path, dataset=...)."
         )
 
     def __repr__(self) -> str:

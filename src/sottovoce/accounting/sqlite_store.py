@@ -8,10 +8,9 @@ from typing import final
 from sottovoce.accounting.chain import Account, Chain
 from sottovoce.accounting.entries import Declaration, Kind, read_grant, write_declaration, write_grant
 from sottovoce.accounting.ledger_file import LedgerFile
+from sottovoce.accounting.names import dataset_name, known_as
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import LedgerError, ParameterError
-
-LONGEST_NAME = 200
+from sottovoce.errors import LedgerError
 
 
 @final
@@ -72,37 +71,38 @@ class SqliteStore:
         return account
 
 
-def open_store(
-    path: str | os.PathLike[str], dataset: str, wanted: Declaration | None
-) -> tuple[SqliteStore, Declaration]:
-    """The data set at this path and what is declared of it; declared now, as `wanted`, if it is new."""
-    if not isinstance(dataset, str) or not 0 < len(dataset) <= LONGEST_NAME or not dataset.isprintable():
-        raise ParameterError(
-            f"dataset must be a name of 1 to {LONGEST_NAME} printable characters, such as 'claims-2026'."
-        )
-    file = LedgerFile(path)
+def open_store(path: str | os.PathLike[str], dataset: str) -> tuple[SqliteStore, Declaration]:
+    """The data set at this path and what is declared of it. Creates nothing."""
+    name, file = dataset_name(dataset), LedgerFile(path)
     if not file.exists():
-        if wanted is None:
-            raise LedgerError(
-                f"there is no ledger at {file.path}. Pass cap=Budget(epsilon=..., delta=...) to create one."
-            )
-        file.create()
+        raise LedgerError(
+            f"there is no ledger at {file.path}. Nothing was created. Name the right file, or make a new "
+            "account with Ledger.create(path, dataset=..., cap=Budget(epsilon=..., delta=...))."
+        )
     with file.reading() as transaction:
-        account = transaction.chain.accounts.get(dataset)
-    if account is None:
-        if wanted is None:
-            known = ", ".join(map(repr, transaction.chain.accounts)) or "none"
-            raise LedgerError(
-                f"the ledger at {file.path} has no data set {dataset!r} (it has: {known}). "
-                "Pass cap=Budget(epsilon=..., delta=...) to declare it."
-            )
-        account = _declare(file, dataset, wanted)
-    return SqliteStore(file, dataset, account.identity), account.declared
+        accounts = transaction.chain.accounts
+    known = known_as(name, accounts)
+    if known is None:
+        listed = ", ".join(map(repr, accounts)) or "none"
+        raise LedgerError(
+            f"the ledger at {file.path} has no data set {name!r} (it has: {listed}). Nothing was created. "
+            "Declare a new one with Ledger.create(path, dataset=..., cap=Budget(epsilon=..., delta=...))."
+        )
+    return SqliteStore(file, known, accounts[known].identity), accounts[known].declared
 
 
-def _declare(file: LedgerFile, dataset: str, wanted: Declaration) -> Account:
-    """The account, declared by us or by a rival who was faster."""
+def create_store(path: str | os.PathLike[str], dataset: str, declared: Declaration) -> SqliteStore:
+    """A new data set at this path, in a new file or in one that is there; an old one is refused."""
+    name, file = dataset_name(dataset), LedgerFile(path)
+    if not file.exists():
+        file.create()
     with file.writing() as transaction:
-        if dataset not in transaction.chain.accounts:
-            transaction.append(dataset, Kind.DECLARED, write_declaration(wanted))
-        return transaction.chain.accounts[dataset]
+        known = known_as(name, transaction.chain.accounts)
+        if known is not None:
+            raise LedgerError(
+                f"data set {known!r} is in {file.path} already, and its cap is fixed for good. Open it with "
+                "Ledger.open(path, dataset=...); look at it with sottovoce ledger show."
+            )
+        transaction.append(name, Kind.DECLARED, write_declaration(declared))
+        account = transaction.chain.accounts[name]
+    return SqliteStore(file, name, account.identity)

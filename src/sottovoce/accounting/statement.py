@@ -74,7 +74,7 @@ def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statem
     file = LedgerFile(path)
     if not file.exists():
         raise LedgerError(
-            f"there is no ledger at {file.path}. Create one with Ledger.open(path, ..., cap=...)."
+            f"there is no ledger at {file.path}. Name the right file; Ledger.create makes a new one."
         )
     with file.reading(anywhere=True) as transaction:
         chain, rows = transaction.chain, transaction.entries()

@@ -105,7 +105,7 @@ class MemoryStore:
         if os.getpid() != self._process:
             raise LedgerError(
                 "this in-memory ledger was carried into another process, where its charges are not seen. "
-                "Nothing was released. Use Ledger.open(path, dataset=..., cap=...)."
+                "Nothing was released. Use Ledger.create(path, dataset=..., cap=...)."
             )
         with self._lock:
             after = self._totals.plus(grant)

@@ -23,8 +23,8 @@ def create(
     epsilon: Epsilon,
     delta: Annotated[float, typer.Option(help="Chance that the guarantee fails, well below 1/n.")],
     currency: Annotated[
-        str | None, typer.Option(help="gdp, or renyi for mini-batch methods; fixed for good.")
-    ] = None,
+        str, typer.Option(help="gdp, or renyi for mini-batch methods; fixed for good.")
+    ] = "gdp",
     order: Annotated[float | None, typer.Option(help="Order of a renyi ledger, above 1.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -33,15 +33,9 @@ def create(
     A file may hold several data sets. Keep it on a local disk, back it up, and never use two copies.
     """
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.accounting.statement import verify
     from sottovoce.cli import output as out
-    from sottovoce.errors import LedgerError
 
-    if path.exists() and any(known.name == dataset for known in verify(path).datasets):
-        raise LedgerError(
-            f"data set {dataset!r} is in {path} already, and its cap is fixed. Look: ledger show."
-        )
-    made = Ledger.open(path, dataset=dataset, cap=Budget(epsilon, delta), currency=currency, order=order)
+    made = Ledger.create(path, dataset=dataset, cap=Budget(epsilon, delta), currency=currency, order=order)
     if as_json:
         out.say_json({"ledger": str(path), "dataset": dataset, "identity": made.identity})
     else:
