@@ -7,9 +7,9 @@ the data and whatever the method decided from the same answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from scipy import optimize, special
 
@@ -67,21 +67,53 @@ class Certificate:
         )
 
 
+@final
+@dataclass
+class Handed:
+    """Error probability that gradient tests of a run have taken so far, and the curvature tests made."""
+
+    gradient: float = 0.0
+    curvature_tests: int = 0
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
 class Levels:
     """Error probability 1 - confidence, split before the run over every test it could make.
 
     Gradient tests share equally; curvature tests, few but of unknown number, get 6/(pi t)^2 for the t-th.
-    Splitting afterwards over the tests that happened to be made would be wrong."""
+    Splitting afterwards over the tests that happened to be made would be wrong.
+
+    Every answer that may certify takes a level, which depends on how many took one before and never on an
+    answer. All levels taken from one object, or from those made of it, sum to at most 1 - confidence,
+    whatever a method does: a test beyond the plan is handed 0, where every bound is infinite."""
 
     confidence: float
     gradient_tests: int
     curvature_tested: bool
+    handed: Handed = field(default_factory=Handed, compare=False, repr=False)
 
     @property
     def gradient(self) -> float:
-        share = 0.5 if self.curvature_tested else 1.0
-        return share * (1.0 - self.confidence) / self.gradient_tests
+        """Level of each planned gradient test."""
+        return self._gradient_whole / self.gradient_tests if self.gradient_tests else 0.0
+
+    def take_gradient(self) -> float:
+        """The level of a gradient test about to be made."""
+        if self.handed.gradient + self.gradient > self._gradient_whole * (1.0 + 1e-9):
+            return 0.0
+        self.handed.gradient += self.gradient
+        return self.gradient
+
+    def take_curvature(self) -> float:
+        """The level of a curvature test about to be made; 0 where the plan has none."""
+        level = self.next_curvature if self.curvature_tested else 0.0
+        self.handed.curvature_tests += 1
+        return level
+
+    def untested(self) -> Levels:
+        """For points that are visited and never certified: they take nothing."""
+        return replace(self, gradient_tests=0, curvature_tested=False)
 
     def on_the_way(self) -> Levels:
         """Half the gradient's error for points that only count if the run is cut short."""
@@ -90,6 +122,15 @@ class Levels:
     def at_the_end(self) -> Levels:
         """The other half for the one measurement planned at the end."""
         return replace(self, gradient_tests=2)
+
+    @property
+    def _gradient_whole(self) -> float:
+        return (0.5 if self.curvature_tested else 1.0) * (1.0 - self.confidence)
+
+    @property
+    def next_curvature(self) -> float:
+        """Level of the next curvature test."""
+        return self.curvature(self.handed.curvature_tests + 1)
 
     def curvature(self, test: int) -> float:
         """Level of the test-th curvature test, counted from 1; the series sums to half the error."""
@@ -103,6 +144,8 @@ def norm_bound(noisy_norm: float, scale: float, dim: int, level: float) -> tuple
     ||g~||^2/scale^2 is noncentral chi-square, so the bound inverts its distribution function in the
     noncentrality. Below the floor even g = 0 would rarely give so small an answer; then the bound for a
     typical pure-noise answer is stated instead, which is larger and so still valid."""
+    if level <= 0.0:
+        return math.inf, False
     simple = noisy_norm - scale * float(special.ndtri(level))
     ratio = (noisy_norm / scale) ** 2
     if ratio > _EXACT_LIMIT + 100.0 * dim:
@@ -151,6 +194,8 @@ def spectral_margin(scale: float, dim: int, level: float) -> float:
 
     P(lambda_max(E) > scale (sqrt(2d) + t)) <= exp(-t^2/2): Gaussian concentration of a 1-Lipschitz
     function whose mean is at most scale sqrt(2d)."""
+    if level <= 0.0:
+        return math.inf
     return scale * (math.sqrt(2.0 * dim) + math.sqrt(2.0 * math.log(1.0 / level)))
 
 

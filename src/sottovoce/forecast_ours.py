@@ -180,12 +180,15 @@ class CubicProspect(Prospect):
         return self.curvature(quotes) <= tolerance.curvature and self._path(quotes).certified
 
     def curvature(self, quotes: Quotes) -> float:
-        levels = self.method.levels(quotes.goal.confidence)
+        levels = self.method.levels(quotes.problem, quotes.goal)
         return shown(quotes.hessian(self._aside(quotes).hessian), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
         method, aside = self.method, self._aside(quotes)
-        levels, visits = method.levels(quotes.goal.confidence), method.visits(quotes.problem, quotes.goal)
+        levels, visits = (
+            method.levels(quotes.problem, quotes.goal),
+            method.visits(quotes.problem, quotes.goal),
+        )
         if quotes.goal.tolerance is not None:
             units, end = self._path(quotes).units, []
         else:
@@ -206,7 +209,7 @@ class CubicProspect(Prospect):
     def _path(self, quotes: Quotes) -> Path:
         assert quotes.goal.tolerance is not None
         shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient, most=2.0)
-        levels = self.method.levels(quotes.goal.confidence)
+        levels = self.method.levels(quotes.problem, quotes.goal)
         visits = self.method.visits(quotes.problem, quotes.goal)
         return expected_path(quotes, shares, levels, self._left(quotes), visits)
 

@@ -8,6 +8,7 @@ from tests.mutants.batch_defects import BATCHES, ROUNDING
 from tests.mutants.data_defects import BOUNDS, DOOR, MATRICES
 from tests.mutants.front_defects import FRONTS
 from tests.mutants.harness import Mutant
+from tests.mutants.method_defects import LEVELS
 from tests.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.mutants.oracle_defects import RELEASES, RUNS
 
@@ -27,6 +28,7 @@ _EVERYTHING = (
     *FILE,
     *FRONTS,
     *CLIPPING,
+    *LEVELS,
 )
 
 _FIRST = (

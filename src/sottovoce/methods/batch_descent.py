@@ -125,7 +125,7 @@ class BatchDescent(Method):
         if stop is Stop.OUT_OF_BUDGET or goal.tolerance is None:
             return stop
         assert walk.evidence is not None
-        test = Certified(goal.tolerance, walk.levels)
+        test = Certified(goal.tolerance)
         if not test.gradient(walk.evidence, walk.problem):
             return Stop.STEPS_EXHAUSTED
         if test.curvature(walk.evidence, walk.problem):

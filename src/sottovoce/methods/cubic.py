@@ -71,26 +71,24 @@ class Cubic(Method):
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
-    def levels(self, confidence: float) -> Levels:
+    def levels(self, problem: Problem, goal: Goal) -> Levels:
         """One gradient test a visit, the curvature tested along with it."""
-        return Levels(
-            confidence=confidence, gradient_tests=self.passes - 2 * self.steps, curvature_tested=True
-        )
+        return _levels(goal, self.visits(problem, goal))
 
     def visits(self, problem: Problem, goal: Goal) -> int:
         """Most gradients asked for before the end: three questions at a bold step, one at any other."""
         if goal.tolerance is not None:
             return self.passes - 2 * self.steps
-        return self.passes - questions(problem, self.levels(goal.confidence)) - 2 * self.free_steps
+        return self.passes - questions(problem, _levels(goal, 1)) - 2 * self.free_steps
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         insist_matrix_fits(ask.problem)
-        levels, visits = self.levels(goal.confidence), self.visits(ask.problem, goal)
+        levels, visits = self.levels(ask.problem, goal), self.visits(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         if goal.tolerance is not None:
             rule = CubicSteps(
                 method=self,
-                test=Certified(goal.tolerance, levels),
+                test=Certified(goal.tolerance),
                 shares=self.shares or Tracking(goal.tolerance.gradient, most=2.0),
                 bold=self.steps,
                 passes=self.passes,
@@ -115,6 +113,10 @@ class Cubic(Method):
             walk.w = np.mean(rule.recent, axis=0)
             stop = measure(walk, levels.at_the_end(), curvature)
         return walk.outcome(stop)
+
+
+def _levels(goal: Goal, tests: int) -> Levels:
+    return Levels(confidence=goal.confidence, gradient_tests=tests, curvature_tested=True)
 
 
 def insist_matrix_fits(problem: Problem) -> None:

@@ -85,7 +85,7 @@ class GradientDescent(Method):
         if goal.tolerance is None:
             raise ParameterError('method "dp-gd" needs a tolerance, for example Tolerance(gradient=0.03).')
         levels = self.levels(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        walk = Walk(ask=ask, levels=levels.untested(), w=start, watch=watch)
         units = self.step_units(ask.units_left)
         descent = Remember(
             rule=CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
@@ -95,20 +95,21 @@ class GradientDescent(Method):
             return walk.outcome(stop)
         best = sorted(descent.seen, key=lambda evidence: evidence.gradient_norm)[: self.candidates]
         gradient, curvature = self.selection_units(ask.units_left, len(best), levels.curvature_tested)
+        walk.levels = levels
         selection = Select(
             candidates=[evidence.w for evidence in best],
-            test=Certified(goal.tolerance, levels),
+            test=Certified(goal.tolerance),
             gradient_units=gradient,
             curvature_units=curvature,
         )
         return walk.outcome(follow(selection, walk, len(best)))
 
     def levels(self, problem: Problem, goal: Goal) -> Levels:
-        """One test more than the candidates: a descent cut short is certified where it ended."""
+        """A test for every candidate; a descent cut short is certified by public numbers alone."""
         assert goal.tolerance is not None
         assert goal.tolerance.curvature is not None
         tested = problem.curvature_floor < -goal.tolerance.curvature
-        return Levels(confidence=goal.confidence, gradient_tests=self.candidates + 1, curvature_tested=tested)
+        return Levels(confidence=goal.confidence, gradient_tests=self.candidates, curvature_tested=tested)
 
     def step_units(self, left: int) -> int:
         """What the gradient of each step costs."""

@@ -36,10 +36,12 @@ class Goal:
 class Evidence:
     """Noisy answers taken at one point: all that a test or a certificate is made from.
 
-    A batch's answers speak of the batch, so they decide steps and certify nothing."""
+    `level` is the probability with which the gradient's bound may be wrong, taken before it was asked for. A
+    batch's answers speak of the batch, so they decide steps, take no level and certify nothing."""
 
     w: Vector
     gradient: Answer[Vector]
+    level: float = 0.0
     smallest_eigenvalue: float | None = None
     eigenvalue_margin: float = 0.0
     hessian: Answer[Matrix] | None = None
@@ -60,19 +62,27 @@ class Evidence:
         known = self.smallest_eigenvalue is not None and math.isfinite(self.eigenvalue_margin)
         return self.eigenvalue_margin if known else None
 
-    def certificate(self, problem: Problem, levels: Levels) -> Certificate:
+    def gradient_bound(self, problem: Problem) -> tuple[float, bool]:
+        """Upper bound on the gradient norm here, and whether the answer lies below the noise floor."""
         bound, floor = math.inf, False
         if self.norm is not None:
-            bound = max(0.0, self.norm.value) + scalar_margin(self.norm.scale, levels.gradient)
+            bound = max(0.0, self.norm.value) + scalar_margin(self.norm.scale, self.level)
         elif not self.gradient.sampling:
-            bound, floor = norm_bound(self.gradient_norm, self.gradient.scale, problem.dim, levels.gradient)
-        curvature = problem.curvature_floor
-        if self.smallest_eigenvalue is not None:
-            curvature = max(curvature, self.smallest_eigenvalue - self.eigenvalue_margin)
+            bound, floor = norm_bound(self.gradient_norm, self.gradient.scale, problem.dim, self.level)
+        return min(bound, problem.gradient_ceiling(self.w)), floor
+
+    def curvature_bound(self, problem: Problem) -> float:
+        """Lower bound on the smallest Hessian eigenvalue here."""
+        if self.smallest_eigenvalue is None:
+            return problem.curvature_floor
+        return max(problem.curvature_floor, self.smallest_eigenvalue - self.eigenvalue_margin)
+
+    def certificate(self, problem: Problem, confidence: float) -> Certificate:
+        bound, floor = self.gradient_bound(problem)
         return Certificate(
-            gradient_norm_at_most=min(bound, problem.gradient_ceiling(self.w)),
-            curvature_at_least=curvature,
-            confidence=levels.confidence,
+            gradient_norm_at_most=bound,
+            curvature_at_least=self.curvature_bound(problem),
+            confidence=confidence,
             below_noise_floor=floor,
             clipped=problem.clipped,
         )
@@ -87,7 +97,6 @@ class Walk:
     w: Vector
     watch: Callable[[TraceRow], None]
     evidence: Evidence | None = None
-    curvature_tests: int = 0
     trace: list[TraceRow] = field(default_factory=list)
 
     @property
@@ -96,7 +105,8 @@ class Walk:
 
     def gradient(self, units: int, ask: Derivatives | None = None) -> Evidence:
         """Ask for the gradient here, of all records or through `ask`; it becomes this point's evidence."""
-        self.evidence = Evidence(w=self.w, gradient=(ask or self.ask).gradient(self.w, units))
+        level = self.levels.take_gradient() if ask is None else 0.0
+        self.evidence = Evidence(w=self.w, gradient=(ask or self.ask).gradient(self.w, units), level=level)
         return self.evidence
 
     def hessian(
@@ -106,7 +116,7 @@ class Walk:
         answer = (ask or self.ask).hessian(here.w, units)
         margin = math.inf
         if not answer.sampling:
-            margin = spectral_margin(answer.scale, self.problem.dim, self._next_level())
+            margin = spectral_margin(answer.scale, self.problem.dim, self.levels.take_curvature())
         here = replace(here, hessian=answer)
         return answer, self._curvature(here, float(np.linalg.eigvalsh(answer.value)[0]), margin)
 
@@ -117,12 +127,8 @@ class Walk:
     def smallest_eigenvalue(self, here: Evidence, units: int) -> Answer[float]:
         """Ask for the smallest eigenvalue alone, which joins the evidence: less noise, no direction."""
         answer = self.ask.smallest_eigenvalue(here.w, units)
-        self._curvature(here, answer.value, scalar_margin(answer.scale, self._next_level()))
+        self._curvature(here, answer.value, scalar_margin(answer.scale, self.levels.take_curvature()))
         return answer
-
-    def _next_level(self) -> float:
-        self.curvature_tests += 1
-        return self.levels.curvature(self.curvature_tests)
 
     def _curvature(self, here: Evidence, eigenvalue: float, margin: float) -> Evidence:
         self.evidence = replace(here, smallest_eigenvalue=eigenvalue, eigenvalue_margin=margin)
@@ -147,22 +153,22 @@ class Walk:
 
     def outcome(self, stop: Stop) -> Outcome:
         """The last measured point with what is known there, or what is public where nothing was measured."""
-        seen = self.evidence
+        seen, confidence = self.evidence, self.levels.confidence
         w = self.w if seen is None else seen.w
         certificate = Certificate(
             gradient_norm_at_most=self.problem.gradient_ceiling(w),
             curvature_at_least=self.problem.curvature_floor,
-            confidence=self.levels.confidence,
+            confidence=confidence,
             clipped=self.problem.clipped,
         )
         return Outcome(
             weights=w,
             stop=stop,
-            certificate=certificate if seen is None else seen.certificate(self.problem, self.levels),
+            certificate=certificate if seen is None else seen.certificate(self.problem, confidence),
             trace=tuple(self.trace),
-            gradient=None if seen is None else seen.gradient,
+            gradient=None if seen is None or not seen.level else seen.gradient,
             hessian=None if seen is None else seen.hessian,
-            tests=self.levels.gradient_tests,
+            tests=max(1, self.levels.gradient_tests),
         )
 
 

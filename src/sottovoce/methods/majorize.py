@@ -63,7 +63,7 @@ class Majorize(Method):
         except BudgetExceeded:
             return walk.outcome(Stop.OUT_OF_BUDGET)
         if goal.tolerance is not None:
-            test = Certified(goal.tolerance, levels)
+            test = Certified(goal.tolerance)
             shares = self.shares or Tracking(goal.tolerance.gradient)
             rule = Majorization(
                 step=step, test=test, shares=shares, visits=self.steps + 1, curvature_units=aside.curvature

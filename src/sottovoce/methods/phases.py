@@ -192,7 +192,7 @@ class PaperMethod(Method):
 
     def _tight_rule(self, frame: Frame, walk: Walk, visits: int, kept: int) -> Rule:
         prices = self.prices(frame, visits, kept)
-        whole = priced(self.rule(frame, Certified(frame.target, frame.levels), 1, 1, None), prices)
+        whole = priced(self.rule(frame, Certified(frame.target), 1, 1, None), prices)
         if self.batch is None:
             return whole
         ask = walk.ask.batched(self.batch.size(walk.problem.n), shared=self.batch.shared)

@@ -82,7 +82,7 @@ class Sufficient:
     def clear_curvature(self, walk: Walk, ask: Derivatives) -> int:
         """What a look at the curvature whose margin is `curvature_accuracy` of the tolerance is worth."""
         assert self.tolerance.curvature is not None
-        level = self.levels.curvature(walk.curvature_tests + 1)
+        level = self.levels.next_curvature
         noise = self.curvature_accuracy * self.tolerance.curvature
         return curvature_of(walk.problem).price(walk, ask, noise, level)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, final
 from sottovoce.result import Stop, Tolerance
 
 if TYPE_CHECKING:
-    from sottovoce.certificate import Levels
     from sottovoce.methods.loop import Evidence
     from sottovoce.queries import Problem
 
@@ -52,18 +51,17 @@ class Never(StoppingTest):
 @final
 @dataclass(frozen=True)
 class Certified(StoppingTest):
-    """Stop when the certificate at this point, at its fixed level, is within tolerance."""
+    """Stop when what is certain at this point, but for the level its answers took, is within tolerance."""
 
     tolerance: Tolerance
-    levels: Levels
     verdict = Stop.CERTIFIED
 
     def gradient(self, here: Evidence, problem: Problem) -> bool:
-        return here.certificate(problem, self.levels).gradient_norm_at_most <= self.tolerance.gradient
+        return here.gradient_bound(problem)[0] <= self.tolerance.gradient
 
     def curvature(self, here: Evidence, problem: Problem) -> bool:
         assert self.tolerance.curvature is not None
-        return here.certificate(problem, self.levels).curvature_at_least >= -self.tolerance.curvature
+        return here.curvature_bound(problem) >= -self.tolerance.curvature
 
     def unsure(self, here: Evidence, problem: Problem) -> bool:
         """By E||g~||^2 = ||g||^2 + d scale^2 the gradient is likely well within tolerance, without proof."""
