@@ -6,7 +6,9 @@ import os
 import pickle
 import signal
 import time
+from dataclasses import replace
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -16,22 +18,21 @@ from distributed import Client, LocalCluster
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce import distributed, fitting
+from sottovoce import distributed, fitting, parts, rounding
 from sottovoce.accounting import Query
 from sottovoce.columns import Categorical, Numeric, Target
 from sottovoce.errors import ClusterError, DataError, ParameterError
 from sottovoce.noise import noise_for
 from sottovoce.oracle import Oracle
-from sottovoce.partitions import Part
-from sottovoce.rounding import Arithmetic, gamma
+from sottovoce.partitions import Part, fingerprint
 from sottovoce.schema import Schema
 
 N, DIM = 5000, 6
 SECRET = 12345.678
 
 
-def start(**options):
-    return LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", **options)
+def start(n_workers=2, **options):
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", **options)
 
 
 @pytest.fixture(scope="module")
@@ -132,14 +133,34 @@ def test_many_partitions_are_added_by_a_tree(client, monkeypatch):
     )
 
 
-def test_the_allowance_counts_the_partitions_past_those_it_counts_for_all(client):
-    facts = {"n": 10_000, "dim": 3, "block_length": 64, "radius": 1.0}
-    bounds = [Arithmetic(**facts, parts=parts).gram() for parts in (1, 64, 65, 5000)]
-    assert bounds[0] == bounds[1] < bounds[2] < bounds[3]
-    assert bounds[3] >= gamma(64 + 5000)
-    X, y = arrays()
-    spread = risk_of(sv.Records.from_dask(*split(X, y, 70), labels=(-1, 1), client=client))
-    assert spread.bounds.arithmetic.parts == 70
+def test_the_tree_of_most_parts_meets_no_more_additions_than_the_allowance_counts():
+    assert parts.LEVELS * (parts.FAN_IN - 1) <= rounding.JOINING
+    left, levels = parts.MOST_PARTS, 1
+    while left > parts.FAN_IN:
+        left, levels = -(-left // parts.FAN_IN), levels + 1
+    assert levels == parts.LEVELS
+
+
+def test_neither_partitions_nor_empty_ones_are_seen_in_the_noise(client):
+    """A record replaced can empty a partition that is cut by value; 70 of them used to widen the noise."""
+    X, y = arrays(n=400)
+    held = risk_of(sv.Records.from_arrays(X, y, labels=(-1, 1))).bounds
+    filled = split(X, y, 70)
+    sizes = (0, *filled[0].chunks[0][:-1], 0, filled[0].chunks[0][-1])
+    emptied = da.from_array(X, chunks=(sizes, (DIM,))), da.from_array(y, chunks=(sizes,))
+    w = np.full(DIM, 0.1)
+    for lazy in (filled, emptied, split(X, y, 2)):
+        spread = risk_of(sv.Records.from_dask(*lazy, labels=(-1, 1), client=client))
+        assert spread.bounds.arithmetic == held.arithmetic
+        assert spread.bounds.gradient(w) == held.gradient(w)
+        batch = spread.subset(np.arange(0, 400, 150)).bounds
+        assert batch.arithmetic == replace(held.arithmetic, n=3)
+
+
+def test_more_partitions_than_rounding_is_bounded_for_are_refused(client, monkeypatch):
+    monkeypatch.setattr(distributed, "MOST_PARTS", 3)
+    with pytest.raises(ParameterError, match="repartition"):
+        sv.Records.from_dask(*split(*arrays(n=100), 4), labels=(-1, 1), client=client)
 
 
 def test_sparse_chunks_stay_sparse(client):
@@ -221,8 +242,10 @@ def test_what_does_not_fit_together_is_refused(client):
 
 def test_only_a_worker_s_part_can_be_pickled(client):
     for X in (arrays()[0], sparse.csr_array(arrays()[0])):
-        part = Part(sv.Records.from_arrays(X, arrays()[1], labels=(-1, 1))._rows)
+        rows = sv.Records.from_arrays(X, arrays()[1], labels=(-1, 1))._rows
+        part = Part(rows, fingerprint(rows))
         again = pickle.loads(pickle.dumps(part))
+        assert again.fingerprint == part.fingerprint == fingerprint(again.rows)
         assert repr(again) == "Part(private)"
         assert again.__sizeof__() == part.__sizeof__() > 8 * N
         one, other = part.rows.block(0), again.rows.block(0)
@@ -232,6 +255,64 @@ def test_only_a_worker_s_part_can_be_pickled(client):
     for held in (records, records._rows, risk_of(records)):
         with pytest.raises(DataError, match="private data"):
             pickle.dumps(held)
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_a_fingerprint_tells_every_entry_target_and_place(form):
+    X, y = arrays(n=300)
+
+    def print_of(X, y):
+        return fingerprint(sv.Records.from_arrays(form(X), y, labels=(-1, 1))._rows)
+
+    known = print_of(X, y)
+    assert known == print_of(X.copy(), y.copy())
+    nudged, other = X.copy(), y.copy()
+    nudged[299, np.flatnonzero(X[299])[0]] *= 1.5
+    other[299] *= -1
+    longer = np.concatenate((X, X)), np.concatenate((y, y))
+    for changed in ((nudged, y), (X, other), (X[::-1], y[::-1]), (X[:-1], y[:-1]), longer):
+        assert print_of(*changed) != known
+
+
+SOURCE = {}
+
+
+def read_source(name, number):
+    """Every second row of what the source holds now."""
+    return SOURCE[name][number::2]
+
+
+@pytest.mark.parametrize("what", ["rows", "one entry", "nothing"])
+def test_a_source_that_changed_is_refused_when_a_lost_partition_is_made_again(what):
+    X, y = arrays(n=2000)
+    SOURCE.update(X=X, y=y)
+
+    def lazy(name, width):
+        read = dask.delayed(read_source, pure=False)
+        return da.concatenate([da.from_delayed(read(name, k), (1000, *width), float) for k in range(2)])
+
+    with start(n_workers=1, processes=False) as cluster, Client(cluster) as client:
+        records = sv.Records.from_dask(lazy("X", (DIM,)), lazy("y", ()), labels=(-1, 1), client=client)
+        risk, w = risk_of(records), np.full(DIM, 0.1)
+        batch = risk.subset(np.arange(0, 2000, 3))
+        before, few = risk.gradient(w), batch.gradient(w)
+        if what == "rows":
+            SOURCE.update(X=np.concatenate((X, X)), y=np.concatenate((y, y)))
+        elif what == "one entry":
+            nudged = X.copy()
+            nudged[1999, 0] += 1.0
+            SOURCE["X"] = nudged
+        cluster.scale(2)
+        client.wait_for_workers(2)
+        client.sync(cluster.workers[0].close)
+        if what == "nothing":
+            assert np.array_equal(risk.gradient(w), before)
+            assert np.array_equal(batch.gradient(w), few)
+            return
+        for ask in (risk.gradient, batch.gradient, risk.subset(np.arange(0, 2000, 5)).gradient):
+            with pytest.raises(DataError, match="gave other rows") as refused:
+                ask(w)
+            assert not any(character.isdigit() for character in str(refused.value))
 
 
 def fit(records, **options):

@@ -1,9 +1,10 @@
 """Records on the workers of a Dask cluster: every pass is one reduction, and only its sum comes back.
 
-Rows are bounded on the workers, partition by partition, and stay there; Dask makes a partition again from its
-source when a worker is lost, so the source must give the same rows each time. Noise is drawn and the ledger
-kept by the client alone, after the reduction. Workers, scheduler and dashboard see the data and are trusted;
-Dask may move or spill a partition among them.
+Rows are bounded on the workers, partition by partition, and stay there. Dask makes a partition again from its
+source when a worker is lost, so the source must give the same rows each time: the client keeps a fingerprint
+of each partition and every pass is refused where it no longer fits. Noise is drawn and the ledger kept by the
+client alone, after the reduction. Workers, scheduler and dashboard see the data and are trusted; Dask may
+move or spill a partition among them.
 """
 
 from __future__ import annotations
@@ -18,15 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import ClusterError, DataError, ParameterError, SottovoceError
-from sottovoce.partitions import array_tasks, facts, frame_tasks, passed, taken
-from sottovoce.parts import Parts, added
+from sottovoce.partitions import Facts, array_tasks, facts, frame_tasks, passed, taken
+from sottovoce.parts import FAN_IN, MOST_PARTS, Parts, added
 from sottovoce.schema import Schema
 from sottovoce.threads import thread_count
 
 T = TypeVar("T")
-
-FAN_IN = 16
-"""Answers added by one task of the reduction; the client adds the last ones itself, a hop less."""
 
 PATIENCE = 60.0
 """Seconds without a single worker after which a pass is given up."""
@@ -36,29 +34,26 @@ _POLL = 1.0
 
 @final
 class DaskParts(Parts):
-    """Futures of parts. A pass runs on every part and is summed by a tree of fixed shape."""
+    """Futures of parts and the facts known of each. A pass runs on every part and is summed by a tree."""
 
-    __slots__ = ("_client", "_held", "_sizes")
+    __slots__ = ("_client", "_facts", "_held")
 
-    def __init__(
-        self,
-        client: Any,
-        held: Sequence[Any],
-        sizes: Sequence[int],
-        dim: int,
-        block_length: int,
-        sparse: bool,
-    ) -> None:
-        super().__init__(sum(sizes), dim, block_length=block_length, count=len(held), sparse=sparse)
+    def __init__(self, client: Any, held: Sequence[Any], known: Sequence[Facts]) -> None:
+        first = known[0]
+        n = sum(fact.rows for fact in known)
+        super().__init__(n, first.columns, block_length=first.block_length, sparse=first.sparse)
         self._client = client
         self._held = tuple(held)
-        self._sizes = tuple(sizes)
+        self._facts = tuple(known)
 
     def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return _translated(lambda: self._total(kernel, arguments, named))
 
     def _total(self, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
-        answers = [self._submit(passed, part, kernel, arguments, named) for part in self._held]
+        pairs = zip(self._held, self._facts, strict=True)
+        answers = [
+            self._submit(passed, part, fact.fingerprint, kernel, arguments, named) for part, fact in pairs
+        ]
         while len(answers) > FAN_IN:
             groups = [answers[first : first + FAN_IN] for first in range(0, len(answers), FAN_IN)]
             answers = [self._submit(added, group) for group in groups]
@@ -66,17 +61,23 @@ class DaskParts(Parts):
         return answer
 
     def take(self, indices: NDArray[np.int64]) -> DaskParts:
-        bounds = np.concatenate(([0], np.cumsum(self._sizes)))
+        bounds = np.concatenate(([0], np.cumsum([fact.rows for fact in self._facts])))
         cuts = np.searchsorted(indices, bounds)
         chosen = np.flatnonzero(np.diff(cuts))
-        places = [indices[cuts[number] : cuts[number + 1]] - bounds[number] for number in chosen]
+        known = [self._facts[number]._replace(rows=int(np.diff(cuts)[number])) for number in chosen]
 
         def submit() -> list[Any]:
-            pairs = zip(chosen, places, strict=True)
-            return [self._submit(taken, self._held[number], local) for number, local in pairs]
+            return [
+                self._submit(
+                    taken,
+                    self._held[number],
+                    self._facts[number].fingerprint,
+                    indices[cuts[number] : cuts[number + 1]] - bounds[number],
+                )
+                for number in chosen
+            ]
 
-        sizes = [local.size for local in places]
-        return DaskParts(self._client, _translated(submit), sizes, self.dim, self.block_length, self.sparse)
+        return DaskParts(self._client, _translated(submit), known)
 
     def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(task, *arguments, pure=False)
@@ -86,6 +87,11 @@ def hold(data: Any, y: Any, *, client: Any, schema: Schema | None, options: dict
     """Bound every partition where it is. `options` are those of Records.from_arrays."""
     client = _client(client)
     tasks = array_tasks(data, y, options) if schema is None else frame_tasks(data, schema, options)
+    if len(tasks) > MOST_PARTS:
+        raise ParameterError(
+            f"the data are in {len(tasks)} partitions; rounding is bounded for up to {MOST_PARTS}. "
+            "Call repartition or rechunk first."
+        )
 
     def make() -> list[tuple[Any, Any]]:
         held = client.compute(tasks)
@@ -95,10 +101,10 @@ def hold(data: Any, y: Any, *, client: Any, schema: Schema | None, options: dict
     kept = [(part, fact) for part, fact in _translated(make) if fact is not None]
     if not kept:
         raise DataError("the data have no rows.")
-    sizes, columns, lengths, kinds = zip(*(fact for _, fact in kept), strict=True)
-    if len(set(columns)) > 1 or len(set(kinds)) > 1:
+    held, known = zip(*kept, strict=True)
+    if len({(fact.columns, fact.block_length, fact.sparse) for fact in known}) > 1:
         raise DataError("partitions differ in their columns, or some are sparse and others not.")
-    return DaskParts(client, [part for part, _ in kept], sizes, columns[0], max(lengths), kinds[0])
+    return DaskParts(client, held, known)
 
 
 @contextmanager

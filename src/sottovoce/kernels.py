@@ -3,7 +3,7 @@
 Rows are read block by block; each float32 entry is cast to float64 before any product. Consecutive blocks
 form at most 32 stretches, whose bounds depend on n and dim alone: a stretch adds up its blocks in order, and
 stretches are added in order, so the numbers do not depend on how many threads there are. A sum over rows
-meets at most block_length + blocks roundings per entry, and one more for each part the rows are held in.
+meets at most block_length + blocks roundings per entry, and those of `parts` where rows are held in several.
 """
 
 from __future__ import annotations

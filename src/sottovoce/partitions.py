@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar, final
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,20 @@ T = TypeVar("T")
 
 @final
 class Part:
-    """Bounded rows of a partition, on a worker. Alone among holders of records it is pickled, for Dask."""
+    """Bounded rows of a partition, on a worker. Alone among holders of records it is pickled, for Dask.
 
-    __slots__ = ("rows",)
+    `fingerprint` is that of the whole partition as it was read, also where only some of its rows are here."""
 
-    def __init__(self, rows: Rows) -> None:
+    __slots__ = ("fingerprint", "rows")
+
+    def __init__(self, rows: Rows, fingerprint: bytes) -> None:
         self.rows = rows
+        self.fingerprint = fingerprint
 
     def __reduce__(self) -> Any:
         blocks = [self.rows.block(index).features for index in range(self.rows.blocks)]
         whole = sparse.vstack(blocks, format="csr") if self.rows.sparse else np.concatenate(blocks)
-        return _restored, (whole, np.array(self.rows.targets))
+        return _restored, (whole, np.array(self.rows.targets), self.fingerprint)
 
     def __sizeof__(self) -> int:
         """What Dask counts against the worker's memory."""
@@ -85,7 +89,20 @@ def _bounded(X: Any, y: Any, options: dict[str, Any]) -> Part | None:
     """On a worker. An empty partition holds nothing."""
     if X.shape[0] == 0:
         return None
-    return Part(Records.from_arrays(X, y, **options)._rows)  # type: ignore[arg-type]  # never in parts
+    rows = Records.from_arrays(X, y, **options)._rows
+    assert isinstance(rows, Rows)
+    return Part(rows, fingerprint(rows))
+
+
+def fingerprint(rows: Rows) -> bytes:
+    """A digest of the bounded rows and their targets, in order: equal for equal rows, else different."""
+    digest = blake2b(f"{rows.n} {rows.dim} {rows.sparse}".encode(), digest_size=32)
+    for index in range(rows.blocks):
+        features, targets = rows.block(index)
+        held = (features.data, features.indices, features.indptr) if rows.sparse else (features,)
+        for part in (*held, targets):
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.digest()
 
 
 def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
@@ -105,21 +122,46 @@ def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None
     return _bounded(table.features, table.target, options)
 
 
-def facts(part: Part | None) -> tuple[int, int, int, bool] | None:
-    """Public facts: rows, columns, length of a block, and whether it is sparse."""
-    return None if part is None else (part.rows.n, part.rows.dim, part.rows.block_length, part.rows.sparse)
+class Facts(NamedTuple):
+    """What the client keeps of a part: public numbers, and the fingerprint to know it by."""
+
+    rows: int
+    columns: int
+    block_length: int
+    sparse: bool
+    fingerprint: bytes
 
 
-def passed(part: Part, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
+def facts(part: Part | None) -> Facts | None:
+    """None of an empty partition."""
+    if part is None:
+        return None
+    rows = part.rows
+    return Facts(rows.n, rows.dim, rows.block_length, rows.sparse, part.fingerprint)
+
+
+def passed(part: Part | None, known: bytes, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
     """On a worker, which runs as many of these at a time as it has threads."""
     with alone():
-        return kernel(part.rows, *arguments, **named)
+        return kernel(_unchanged(part, known).rows, *arguments, **named)
 
 
-def taken(part: Part, indices: NDArray[np.int64]) -> Part:
+def taken(part: Part | None, known: bytes, indices: NDArray[np.int64]) -> Part:
     """The rows at these increasing places of a part."""
-    return Part(part.rows.take(indices))
+    return Part(_unchanged(part, known).rows.take(indices), known)
 
 
-def _restored(features: Any, targets: Vector) -> Part:
-    return Part(SparseRows(features, targets) if sparse.issparse(features) else DenseRows(features, targets))
+def _unchanged(part: Part | None, known: bytes) -> Part:
+    """Dask makes a lost part again from its source. Answers about two tables would share one guarantee."""
+    if part is None or part.fingerprint != known:
+        raise DataError(
+            "the source of a Dask partition gave other rows than before when it was read again. Nothing was "
+            "released from them; a query that was charged stays charged. Keep the source as it is while the "
+            "records are in use, and make the records again."
+        )
+    return part
+
+
+def _restored(features: Any, targets: Vector, known: bytes) -> Part:
+    rows = SparseRows(features, targets) if sparse.issparse(features) else DenseRows(features, targets)
+    return Part(rows, known)

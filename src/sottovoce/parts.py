@@ -1,4 +1,10 @@
-"""Rows held elsewhere, in parts: a pass over all of them is the sum of the same pass over each."""
+"""Rows held elsewhere, in parts: a pass over all of them is the sum of the same pass over each.
+
+Sums of parts are added up by a tree, FAN_IN at a time. A term meets at most FAN_IN - 1 additions on each of
+LEVELS levels, so MOST_PARTS parts cost it LEVELS (FAN_IN - 1) = 60 roundings at most. The allowance counts
+them for all rows, wherever they are held: how many parts there are, or how many of them are empty, is never
+seen in the noise.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +21,27 @@ from sottovoce.rows import Rows, Sealed
 P = ParamSpec("P")
 T = TypeVar("T")
 
+FAN_IN = 16
+LEVELS = 4
+MOST_PARTS = FAN_IN**LEVELS
+
 
 class Parts(Sealed, ABC):
     """Public facts about rows in parts, and how to sum a pass over them.
 
     Rows are numbered through the parts in order; no part has longer blocks than `block_length`."""
 
-    __slots__ = ("block_length", "count", "dim", "n", "sparse")
+    __slots__ = ("block_length", "dim", "n", "sparse")
 
-    def __init__(self, n: int, dim: int, *, block_length: int, count: int, sparse: bool) -> None:
+    def __init__(self, n: int, dim: int, *, block_length: int, sparse: bool) -> None:
         self.n = n
         self.dim = dim
         self.block_length = block_length
-        self.count = count
         self.sparse = sparse
 
     @abstractmethod
     def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """The sum of kernel(rows of a part, *arguments) over the parts, in an order fixed by their number."""
+        """The sum of kernel(rows of a part, *arguments) over the parts, by the tree above."""
 
     @abstractmethod
     def take(self, indices: NDArray[np.int64]) -> Parts:
@@ -49,11 +58,6 @@ def over_parts(kernel: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenat
         return kernel(rows, *arguments, **named)
 
     return run
-
-
-def parts_of(rows: Rows | Parts) -> int:
-    """In how many parts a pass sums."""
-    return rows.count if isinstance(rows, Parts) else 1
 
 
 def added(answers: Sequence[T]) -> T:

@@ -16,7 +16,7 @@ from sottovoce.bounds import Bounds, LinearBounds
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
-from sottovoce.parts import Parts, parts_of
+from sottovoce.parts import Parts
 from sottovoce.queries import LARGEST_MATRIX, Problem
 from sottovoce.records import Label, Records
 from sottovoce.regularizers import L2, Regularizer
@@ -123,7 +123,6 @@ class Risk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             target_reach=self.problem.label_reach,
-            parts=parts_of(self._records._rows),
         )
         return LinearBounds(problem=self.problem, arithmetic=arithmetic, loss=self._loss)
 

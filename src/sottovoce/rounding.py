@@ -9,7 +9,7 @@ A pass over the rows makes these errors:
 - phi and its derivatives are computed to within `function_ulps` of their range;
 - a block's sum has block_length terms and there is one more sum over the blocks, and over the parts if rows
   are held in several, so each entry is off by gamma_m times the sum of |terms|, m = block_length + blocks +
-  parts + a few, and summed over entries, in l2, by gamma_m n sup||term||: no factor of the dimension;
+  JOINING + a few, and summed over entries, in l2, by gamma_m n sup||term||: no factor of the dimension;
 - the data part, divided by n, is added to public parts (the regularizer): u times all their norms, each time.
 """
 
@@ -32,8 +32,8 @@ UNDERFLOW = 2.0**-1000
 _JOINS = 4
 """Additions that join the data part to public parts."""
 
-_PARTS = 64
-"""Parts allowed for in every pass: noise is then the same wherever rows are held."""
+JOINING = 64
+"""Additions allowed for joining parts, in every pass: noise is then the same wherever rows are held."""
 
 _FEW = 16
 """Single operations a term meets besides its sums: weighting, division by n, the sqrt2 of svec, mirroring."""
@@ -57,8 +57,6 @@ class Arithmetic:
     met, class weights included; `added` sums the norms of the public parts added to the mean. Softmax fits
     with slope sqrt2, curvature 1/2, third 0.2722, the Frobenius norm of its weights and K more function_ulps.
 
-    `parts`: in how many parts the rows are held, each summed by itself.
-
     `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
     computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
     """
@@ -70,10 +68,9 @@ class Arithmetic:
     target_reach: float = 0.0
     function_ulps: int = 64
     single_margins: bool = False
-    parts: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("n", "dim", "block_length", "function_ulps", "parts"):
+        for name in ("n", "dim", "block_length", "function_ulps"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         for name in ("radius", "target_reach"):
@@ -165,5 +162,5 @@ class Arithmetic:
     def _mean(self, largest: float, term: float, added: float) -> float:
         """Mean of terms no larger than `largest`, each off by `term`, plus the public part."""
         blocks = -(-self.n // self.block_length)
-        sums = gamma(min(self.n, self.block_length) + blocks + max(self.parts, _PARTS) + _FEW)
+        sums = gamma(min(self.n, self.block_length) + blocks + JOINING + _FEW)
         return term + sums * (largest + term) + _JOINS * UNIT_ROUNDOFF * (largest + added) + UNDERFLOW

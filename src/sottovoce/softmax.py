@@ -12,7 +12,7 @@ from scipy import linalg
 from sottovoce import kernels, softmax_kernels
 from sottovoce.bounds import SoftmaxBounds
 from sottovoce.errors import ParameterError
-from sottovoce.parts import Parts, parts_of
+from sottovoce.parts import Parts
 from sottovoce.queries import Problem
 from sottovoce.records import Records
 from sottovoce.regularizers import L2, Regularizer
@@ -125,7 +125,6 @@ class SoftmaxRisk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             function_ulps=64 + self._classes,
-            parts=parts_of(self._records._rows),
         )
         return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.mutants.autodiff_defects import CLIPPING
 from tests.mutants.batch_defects import BATCHES, ROUNDING
-from tests.mutants.data_defects import BOUNDS, DOOR, MATRICES
+from tests.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
 from tests.mutants.front_defects import FRONTS
 from tests.mutants.harness import Mutant
 from tests.mutants.method_defects import LEVELS
@@ -19,6 +19,7 @@ _EVERYTHING = (
     *REUSED,
     *SPARSE_VECTOR,
     *DOOR,
+    *PARTITIONS,
     *MATRICES,
     *BOUNDS,
     *ROUNDING,

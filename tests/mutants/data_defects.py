@@ -85,6 +85,30 @@ DOOR = (
     ),
 )
 
+PARTITIONS = (
+    Mutant(
+        "changed partitions are summed",
+        "partitions.py",
+        "    if part is None or part.fingerprint != known:",
+        "    if part is None:",
+        "tests/test_distributed.py -k source_that_changed",
+    ),
+    Mutant(
+        "a fingerprint without targets",
+        "partitions.py",
+        "for part in (*held, targets):",
+        "for part in held:",
+        "tests/test_distributed.py -k a_fingerprint_tells",
+    ),
+    Mutant(
+        "parts joined by a taller tree than is allowed for",
+        "parts.py",
+        "LEVELS = 4",
+        "LEVELS = 5",
+        "tests/test_distributed.py -k the_tree_of_most_parts",
+    ),
+)
+
 MATRICES = (
     Mutant(
         "sqrt2 dropped in svec",
