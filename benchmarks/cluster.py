@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce import bench
-from sottovoce.kernels import gradient
-from sottovoce.partitions import passed
+from sottovoce.data.dask_partitions import passed
+from sottovoce.kernels.passes import gradient
+from sottovoce.planning import bench
 
 DIM = 54
 PARTS = 2

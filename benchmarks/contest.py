@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.contenders import Contender
 from benchmarks.task import Task
-from sottovoce import bench
+from sottovoce.planning import bench
 
 Cell = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.schema import Categorical, Numeric, Schema, Target
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 
 ROWS = 500_000
 REGIONS = tuple(f"region {number}" for number in range(20))
@@ -54,7 +54,7 @@ def write(path: Path, rows: int) -> None:
 def measure(path: str) -> None:
     """Import, read, and say what it took."""
     start = time.perf_counter()
-    from sottovoce import tables
+    from sottovoce.data import files as tables
 
     table = tables.read(path, SCHEMA)
     seconds = time.perf_counter() - start

@@ -10,7 +10,7 @@ import numpy as np
 import sottovoce as sv
 from benchmarks.kernels import covertype_rows
 from benchmarks.rival_process import rival
-from sottovoce import bench
+from sottovoce.planning import bench
 
 TIGHT = 0.03
 """The paper's tight tolerance of the gradient."""

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.rival_process import rival
-from sottovoce import bench
-from sottovoce.data import covertype
+from sottovoce.data.records import Records
+from sottovoce.datasets import covertype
 from sottovoce.losses import Logistic
-from sottovoce.records import Records
-from sottovoce.risk import Risk
+from sottovoce.planning import bench
+from sottovoce.risks.linear import Risk
 
 SLOW = ("Hessian",)
 

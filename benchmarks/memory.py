@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kernels import covertype_rows
+from sottovoce.data.records import Records
 from sottovoce.losses import Sigmoid
-from sottovoce.records import Records
-from sottovoce.risk import Risk
+from sottovoce.risks.linear import Risk
 
 
 def peak_memory() -> int:

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import sottovoce as sv
-from sottovoce.data import covertype
-from sottovoce.schema import Categorical, Numeric
+from sottovoce.data.schema import Categorical, Numeric
+from sottovoce.datasets import covertype
 
 COVERS = tuple(range(1, 8))
 

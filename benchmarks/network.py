@@ -23,9 +23,9 @@ import numpy as np
 
 import sottovoce as sv
 from benchmarks.rival_process import PYTHONS
-from sottovoce import bench
-from sottovoce.data import covertype
+from sottovoce.datasets import covertype
 from sottovoce.methods.batch_descent import BatchDescent
+from sottovoce.planning import bench
 
 RESULTS = Path(__file__).parent / "results" / "network.json"
 CLASSES = 7

@@ -20,8 +20,8 @@ import numpy as np
 from tests.autodiff.models import phase_risk
 
 import sottovoce as sv
-from sottovoce import bench
 from sottovoce.accounting.gdp import mu_of
+from sottovoce.planning import bench
 
 RESULTS = Path(__file__).parent / "results" / "saddle.json"
 N = 20_000

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce import bench
+from sottovoce.data.records import Records
 from sottovoce.losses import Logistic
-from sottovoce.records import Records
-from sottovoce.risk import Risk
+from sottovoce.planning import bench
+from sottovoce.risks.linear import Risk
 
 GRADIENT = "value and gradient"
 ENTRIES = 2 * 10**7

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.memory import peak_memory
-from sottovoce import bench
-from sottovoce.columns import Numeric, Target
+from sottovoce.data.columns import Numeric, Target
+from sottovoce.data.records import Records
+from sottovoce.data.schema import Schema
 from sottovoce.losses import Logistic
-from sottovoce.records import Records
-from sottovoce.risk import Risk
-from sottovoce.schema import Schema
+from sottovoce.planning import bench
+from sottovoce.risks.linear import Risk
 
 COLUMNS = 53
 """With the constant one, 54."""

@@ -10,7 +10,7 @@ import numpy as np
 
 import sottovoce as sv
 from benchmarks.utility import minimum
-from sottovoce.data import covertype
+from sottovoce.datasets import covertype
 
 RIDGE = 1e-6
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.data import covertype
+from sottovoce.datasets import covertype
 
 FOLDER = Path(os.environ.get("SOTTOVOCE_DATA", "/work/shared/data"))
 EPSILONS = (0.2, 0.6, 1.0)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.lattice import Calibration
-from sottovoce.noise import Noise
-from sottovoce.risk import Risk
+from sottovoce.privacy.lattice import Calibration
+from sottovoce.privacy.noise import Noise
+from sottovoce.risks.linear import Risk
 
 
 class WatchedRisk:

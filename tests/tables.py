@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.schema import Categorical, Numeric, Schema, Target
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 
 REGIONS = ("north", "south", "west")
 TWO = Schema(

@@ -18,9 +18,9 @@ from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.measurement import scalar_pays
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.queries import Answer
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Answer
 from tests import problems
 
 RUNS = 2000

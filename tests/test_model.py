@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 
 import sottovoce as sv
-from sottovoce import fitting, tables
+from sottovoce import fitting
+from sottovoce.cli.predictions import as_csv
+from sottovoce.data import files as tables
+from sottovoce.data.schema import Schema
 from sottovoce.model import Model
-from sottovoce.noise import SimulatedNoise
-from sottovoce.predictions import as_csv
+from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.report import render
-from sottovoce.schema import Schema
 from tests.doubles import Recorder, Replay
 from tests.tables import RANGE, THREE, TWO, lines, write
 

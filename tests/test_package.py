@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.data import covertype
+from sottovoce.datasets import covertype
 
 HEAVY = (
     "sklearn",

@@ -12,8 +12,8 @@ import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
 from sottovoce.methods.loop import Goal
 from sottovoce.methods.majorize import Majorize
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 from tests import problems
 from tests.doubles import Recorder, Replay
 

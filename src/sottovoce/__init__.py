@@ -13,40 +13,40 @@ if TYPE_CHECKING:
     from sottovoce import autodiff, errors, evaluation, losses, methods, regularizers, report
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.certificate import Certificate
-    from sottovoce.encoding import BoundedEncoder
-    from sottovoce.estimators import PrivateClassifier, PrivateRegressor
+    from sottovoce.data.encoder import BoundedEncoder
+    from sottovoce.data.records import Records
+    from sottovoce.data.schema import Schema
+    from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
+    from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
     from sottovoce.model import Model
-    from sottovoce.planner import Plan, plan
-    from sottovoce.records import Records
+    from sottovoce.planning.planner import Plan, plan
     from sottovoce.result import Guarantee, Result, Stop, Tolerance
-    from sottovoce.risk import Risk
-    from sottovoce.schema import Schema
-    from sottovoce.search import PrivateSearch
-    from sottovoce.softmax import SoftmaxRisk
+    from sottovoce.risks.linear import Risk
+    from sottovoce.risks.softmax import SoftmaxRisk
     from sottovoce.training import minimize
 
 _HOMES = {
-    "BoundedEncoder": "sottovoce.encoding",
+    "BoundedEncoder": "sottovoce.data.encoder",
     "Budget": "sottovoce.accounting",
     "Certificate": "sottovoce.certificate",
     "Guarantee": "sottovoce.result",
     "Ledger": "sottovoce.accounting",
     "Model": "sottovoce.model",
-    "Plan": "sottovoce.planner",
-    "PrivateClassifier": "sottovoce.estimators",
-    "PrivateRegressor": "sottovoce.estimators",
-    "PrivateSearch": "sottovoce.search",
-    "Records": "sottovoce.records",
+    "Plan": "sottovoce.planning.planner",
+    "PrivateClassifier": "sottovoce.estimators.linear",
+    "PrivateRegressor": "sottovoce.estimators.linear",
+    "PrivateSearch": "sottovoce.estimators.search",
+    "Records": "sottovoce.data.records",
     "Result": "sottovoce.result",
-    "Risk": "sottovoce.risk",
-    "Schema": "sottovoce.schema",
-    "SoftmaxRisk": "sottovoce.softmax",
+    "Risk": "sottovoce.risks.linear",
+    "Schema": "sottovoce.data.schema",
+    "SoftmaxRisk": "sottovoce.risks.softmax",
     "Stop": "sottovoce.result",
     "Tolerance": "sottovoce.result",
     "fit": "sottovoce.fitting",
     "minimize": "sottovoce.training",
-    "plan": "sottovoce.planner",
+    "plan": "sottovoce.planning.planner",
 }
 _ROOMS = ("autodiff", "errors", "evaluation", "losses", "methods", "regularizers", "report")
 

@@ -13,24 +13,25 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce import losses, regularizers, tables
+from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
-from sottovoce.declarations import declared_delta
-from sottovoce.encoding import insist_present
+from sottovoce.data import files as tables
+from sottovoce.data.encoder import insist_present
+from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
+from sottovoce.estimators.declarations import declared_delta
 from sottovoce.model import Model
 from sottovoce.progress import waiting
-from sottovoce.records import Records
-from sottovoce.risk import Risk
-from sottovoce.softmax import SoftmaxRisk
+from sottovoce.risks.linear import Risk
+from sottovoce.risks.softmax import SoftmaxRisk
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:
-    from sottovoce.columns import Target
+    from sottovoce.data.columns import Target
+    from sottovoce.data.schema import Schema
     from sottovoce.methods.loop import Method
     from sottovoce.result import Tolerance
-    from sottovoce.schema import Schema
 
 LOGISTIC = "logistic"
 ROBUST = "pseudo-huber"
@@ -147,7 +148,7 @@ def _scaled(target: Any, low: float, high: float) -> Any:
 def _connected(address: str) -> AbstractContextManager[Any]:
     if find_spec("distributed") is None:
         raise ParameterError("--dask needs Dask. Install sottovoce[dask].")
-    from sottovoce.distributed import connected
+    from sottovoce.data.dask import connected
 
     return connected(address)
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import read_json, write
 from sottovoce.result import Result
-from sottovoce.schema import Schema
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
@@ -65,13 +65,13 @@ class Model:
 
     @property
     def _columns(self) -> int:
-        from sottovoce.encoding import feature_names
+        from sottovoce.data.encoder import feature_names
 
         return len(feature_names(self.schema))
 
     def encode(self, table: Any) -> NDArray[np.float32]:
         """Rows of a pandas, polars or pyarrow table as this model takes them."""
-        from sottovoce.encoding import BoundedEncoder
+        from sottovoce.data.encoder import BoundedEncoder
 
         rows: NDArray[np.float32] = BoundedEncoder(self.schema).transform(table)
         return rows
@@ -123,7 +123,7 @@ class Model:
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
-        from sottovoce.encoding import feature_names
+        from sottovoce.data.encoder import feature_names
         from sottovoce.report import Card
 
         assert self.schema.target is not None

@@ -14,12 +14,12 @@ import numpy as np
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import read_json, write
-from sottovoce.intervals import Intervals
+from sottovoce.inference.intervals import Intervals
 from sottovoce.rebuilding import finite, rebuilt
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.queries import Answer, Problem
+    from sottovoce.questions import Answer, Problem
 
 FORMAT = "sottovoce-result/1"
 LARGEST = 1e300

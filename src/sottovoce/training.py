@@ -11,20 +11,20 @@ import numpy as np
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, best_order
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.intervals import around
+from sottovoce.inference.intervals import around
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.registry import by_name
-from sottovoce.noise import noise_for
-from sottovoce.oracle import Oracle
+from sottovoce.privacy.noise import noise_for
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sampling import entropy_for
 from sottovoce.progress import watching
-from sottovoce.queries import LARGEST_MATRIX, Calibration
+from sottovoce.questions import LARGEST_MATRIX, Calibration
 from sottovoce.result import Guarantee, Outcome, Result, Stop, Tolerance, TraceRow
-from sottovoce.sampling import entropy_for
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.exact import ExactRisk
-    from sottovoce.queries import Problem
+    from sottovoce.questions import Problem
+    from sottovoce.risks.protocol import ExactRisk
 
 
 def minimize(

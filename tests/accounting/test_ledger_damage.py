@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, adopt, verify
-from tests.crash.kills import in_child
+from tests.attacks.crash.kills import in_child
 
 CAP = Budget(1.0, 1e-6)
 COST = GaussianEvent(Query.GRADIENT, 0.05, 1.0, 3, 0.0)

@@ -14,7 +14,7 @@ from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, adopt, ve
 from sottovoce.accounting import ledger_file as module
 from sottovoce.accounting.birth import birth_of
 from sottovoce.accounting.witness import Mark, Witness
-from tests.crash.kills import in_child
+from tests.attacks.crash.kills import in_child
 
 CAP = Budget(1.0, 1e-6)
 COST = GaussianEvent(Query.GRADIENT, 0.05, 1.0, 3, 0.0)

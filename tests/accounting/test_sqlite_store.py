@@ -24,7 +24,7 @@ from sottovoce.accounting import (
     verify,
 )
 from tests import problems
-from tests.crash.kills import UNRELEASED, Point, Scene, event, in_child, kill_once, race
+from tests.attacks.crash.kills import UNRELEASED, Point, Scene, event, in_child, kill_once, race
 
 CAP = Budget(1.0, 1e-6)
 

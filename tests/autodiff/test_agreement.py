@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -9,13 +9,13 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.methods.batch_descent import BatchDescent
-from sottovoce.noise import SimulatedNoise
+from sottovoce.privacy.noise import SimulatedNoise
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from tests.attacks.replay.pairs import hearing, said
 from tests.autodiff import models
 from tests.doubles import Recorder, Replay
-from tests.replay.pairs import hearing, said
 
 BUDGET = sv.Budget(6.0, 1e-4)
 METHODS = [

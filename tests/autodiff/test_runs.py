@@ -10,9 +10,9 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, Query, SubsampledGaussianEvent
 from sottovoce.methods.batch_descent import BatchDescent
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.sampling import entropy_for
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sampling import entropy_for
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

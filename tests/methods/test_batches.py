@@ -20,14 +20,14 @@ from sottovoce.accounting.events import (
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
-from sottovoce.methods.opt import OptBatch, TwoPhaseBatch
-from sottovoce.methods.phases import Batch
+from sottovoce.methods.paper.opt import OptBatch, TwoPhaseBatch
+from sottovoce.methods.paper.phases import Batch
+from sottovoce.methods.paper.trust_region import TrBatch
 from sottovoce.methods.registry import METHODS, by_name
-from sottovoce.methods.trust_region import TrBatch
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.queries import Calibration
-from sottovoce.sampling import entropy_for
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sampling import entropy_for
+from sottovoce.questions import Calibration
 from tests import problems
 from tests.doubles import Recorder
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.methods.constants import Curve, NoiseShare, SearchShare, trial_count
-from sottovoce.methods.gap import DeclaredGap, MeasuredGap, PublicGap
-from sottovoce.methods.opt import Opt, OptSearch
-from sottovoce.methods.trust_region import Tr
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
+from sottovoce.methods.paper.constants import Curve, NoiseShare, SearchShare, trial_count
+from sottovoce.methods.paper.gap import DeclaredGap, MeasuredGap, PublicGap
+from sottovoce.methods.paper.opt import Opt, OptSearch
+from sottovoce.methods.paper.trust_region import Tr
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 from tests import problems
 
 PAPER = Curve(1.0, 1.0)

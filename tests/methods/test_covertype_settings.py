@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import covertype
+from sottovoce.datasets import covertype
 
 METHODS = ("majorize", "cubic")
 

@@ -12,8 +12,8 @@ from sottovoce.accounting.events import Query
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.cubic_model import CubicModel, minimize_cubic
 from sottovoce.methods.loop import Goal
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)

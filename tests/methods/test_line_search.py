@@ -6,12 +6,12 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.certificate import Levels
-from sottovoce.methods.constants import Curve
-from sottovoce.methods.line_search import AboveThreshold, Backtracking, Grid, Release
 from sottovoce.methods.loop import Evidence, Walk
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.queries import Answer, Calibration
+from sottovoce.methods.paper.constants import Curve
+from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, Grid, Release
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Answer, Calibration
 from tests import problems
 from tests.doubles import WatchedRisk
 

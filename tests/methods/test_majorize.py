@@ -26,9 +26,9 @@ from sottovoce.methods.majorizers import (
     shape_for,
 )
 from sottovoce.methods.shares import Equal, Growing, Shares, Tracking
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.queries import Answer, Problem
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Answer, Problem
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)

@@ -5,10 +5,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import Query
-from sottovoce.methods.gap import DeclaredGap, MeasuredGap
-from sottovoce.methods.opt import Opt, OptSearch, TwoPhase
+from sottovoce.methods.paper.gap import DeclaredGap, MeasuredGap
+from sottovoce.methods.paper.opt import Opt, OptSearch, TwoPhase
 from sottovoce.methods.registry import METHODS
-from sottovoce.noise import SimulatedNoise
+from sottovoce.privacy.noise import SimulatedNoise
 from tests import problems
 from tests.doubles import Recorder, Replay
 from tests.test_training import everything_said, neighbours

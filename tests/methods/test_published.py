@@ -10,12 +10,12 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.convert import rho_published
 from sottovoce.accounting.events import PureEvent, Query
-from sottovoce.methods.constants import Curve
-from sottovoce.methods.opt import TwoPhaseSearch
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
-from sottovoce.queries import Calibration
-from sottovoce.symmetric import mirrored, packing_for, triangle
+from sottovoce.methods.paper.constants import Curve
+from sottovoce.methods.paper.opt import TwoPhaseSearch
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.symmetric import mirrored, packing_for, triangle
+from sottovoce.questions import Calibration
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import ijcnn1
+from sottovoce.datasets import ijcnn1
 from sottovoce.reproduce.problems import risk_on
 from sottovoce.reproduce.settings import EPSILONS, LOSSES, Cell, Table, Trial
 from sottovoce.reproduce.trial import Run, perform

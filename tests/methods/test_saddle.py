@@ -8,13 +8,13 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.events import Query
 from sottovoce.certificate import Levels
-from sottovoce.methods.descent import CurvatureDescent
 from sottovoce.methods.loop import Walk, follow
+from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.registry import METHODS
 from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Never
-from sottovoce.noise import SimulatedNoise
-from sottovoce.oracle import Oracle
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)

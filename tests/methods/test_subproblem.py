@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sottovoce.methods.curvature import downhill
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
-from sottovoce.methods.subproblem import minimize_in_ball
+from sottovoce.methods.paper.subproblem import minimize_in_ball
 
 SHAPES = ("any", "convex", "hard", "no gradient", "singular", "flat")
 

@@ -12,7 +12,7 @@ from sottovoce import Budget, Ledger, minimize
 from sottovoce.accounting.events import Query
 from sottovoce.errors import DataError
 from sottovoce.methods.registry import by_name
-from sottovoce.queries import Derivatives, Questions
+from sottovoce.questions import Derivatives, Questions
 from sottovoce.reproduce.meter import Meter, Metered, MeteredBatch, Reading
 from sottovoce.reproduce.problems import insist_present, risk_on
 from sottovoce.reproduce.settings import Cell, Table, Trial

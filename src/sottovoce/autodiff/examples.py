@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 from torch import Tensor
 
+from sottovoce.data.rows import Sealed
 from sottovoce.errors import DataError
-from sottovoce.rows import Sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

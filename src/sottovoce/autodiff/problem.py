@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, final
 
-from sottovoce.bounds import Bounds
 from sottovoce.errors import ParameterError
-from sottovoce.queries import Problem
+from sottovoce.privacy.bounds import Bounds
+from sottovoce.questions import Problem
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

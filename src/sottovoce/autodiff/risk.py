@@ -19,12 +19,12 @@ from sottovoce.autodiff.parameters import Layout
 from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
 from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
+from sottovoce.data.rows import Sealed
 from sottovoce.errors import ParameterError
+from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.result import Result
-from sottovoce.risk import checked_weights
-from sottovoce.rounding import Arithmetic
-from sottovoce.rows import Sealed
+from sottovoce.risks.linear import checked_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,7 +28,7 @@ def audit(
     An audit cannot prove privacy, but it can refute a claim. Exit code 1 means refuted.
     """
     from sottovoce.accounting import Budget
-    from sottovoce.audit import audit as attack
+    from sottovoce.audit.attack import audit as attack
     from sottovoce.cli import output as out
     from sottovoce.progress import waiting
     from sottovoce.result import Tolerance

@@ -18,8 +18,8 @@ def bench(
 
     Takes some ten seconds. SOTTOVOCE_KERNELS and SOTTOVOCE_THREADS choose the path and the threads.
     """
-    from sottovoce.bench import run
     from sottovoce.cli import output as out
+    from sottovoce.planning.bench import run
     from sottovoce.progress import waiting
 
     with waiting(out.is_watched(), "timing passes"):

@@ -29,13 +29,13 @@ def demo(
 
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.data import covertype
+    from sottovoce.data.records import Records
+    from sottovoce.datasets import covertype
     from sottovoce.files import insist_writable, write
     from sottovoce.losses import Logistic
-    from sottovoce.records import Records
     from sottovoce.regularizers import L2
     from sottovoce.report import Card, render
-    from sottovoce.risk import Risk
+    from sottovoce.risks.linear import Risk
     from sottovoce.training import minimize
 
     budget = Budget(epsilon=epsilon, delta=delta)

@@ -22,9 +22,9 @@ from sottovoce.cli.options import (
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.figures import Calibration, Confusion, Estimate
+    from sottovoce.data.files import Table
+    from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
     from sottovoce.model import Model
-    from sottovoce.tables import Table
 
 
 def evaluate(
@@ -45,10 +45,10 @@ def evaluate(
     Classes: accuracy, log loss, calibration and confusion matrix, each with an interval. A range: the mean
     absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
     """
-    from sottovoce import tables
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.declarations import declared_delta
+    from sottovoce.data import files as tables
+    from sottovoce.estimators.declarations import declared_delta
     from sottovoce.model import Model
     from sottovoce.progress import waiting
 
@@ -109,7 +109,7 @@ def _plain(figure: Estimate | Calibration | Confusion) -> dict[str, Any]:
 def _shown(name: str, figure: Estimate | Calibration | Confusion) -> Any:
     from rich.table import Table
 
-    from sottovoce.figures import Confusion, Estimate
+    from sottovoce.evaluation.figures import Confusion, Estimate
 
     if isinstance(figure, Estimate):
         return str(figure)

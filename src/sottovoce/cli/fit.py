@@ -79,10 +79,10 @@ def fit(
     """
     from sottovoce import fitting
     from sottovoce.cli import output as out
+    from sottovoce.data.schema import Schema
     from sottovoce.files import insist_writable, write
     from sottovoce.report import render
     from sottovoce.result import Tolerance
-    from sottovoce.schema import Schema
 
     declared = Schema.load(schema)
     for path in (output, report):

@@ -10,7 +10,7 @@ import typer
 from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, delta_of
 
 if TYPE_CHECKING:
-    from sottovoce.schema import Schema
+    from sottovoce.data.schema import Schema
 
 
 def plan(
@@ -53,13 +53,14 @@ def plan(
 
     Example: sottovoce plan --rows 500000 --schema schema.toml --epsilon 1 --delta 1e-6
     """
-    from sottovoce import losses, planner, regularizers
+    from sottovoce import losses, regularizers
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.declarations import declared_delta
+    from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError
+    from sottovoce.estimators.declarations import declared_delta
+    from sottovoce.planning import planner
     from sottovoce.result import Tolerance
-    from sottovoce.schema import Schema
 
     if (schema is None) == (weights is None):
         raise ParameterError("say how many weights there are: --schema FILE, or --weights NUMBER.")
@@ -91,7 +92,7 @@ def plan(
 
 
 def _width(schema: Schema) -> int:
-    from sottovoce.encoding import feature_names
+    from sottovoce.data.encoder import feature_names
 
     return len(feature_names(schema))
 

@@ -23,11 +23,11 @@ def predict(
 
     Predictions are exact functions of the rows: if these are sensitive, so are the predictions.
     """
-    from sottovoce import tables
     from sottovoce.cli import output as out
+    from sottovoce.cli.predictions import as_csv
+    from sottovoce.data import files as tables
     from sottovoce.files import insist_writable, write
     from sottovoce.model import Model
-    from sottovoce.predictions import as_csv
     from sottovoce.progress import waiting
 
     insist_writable(output)

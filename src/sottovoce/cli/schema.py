@@ -26,10 +26,10 @@ def schema(
     Types, bounds, categories and classes are yours to declare, from what is known without the data.
     """
     from sottovoce.cli import output as out
+    from sottovoce.data.files import column_names
+    from sottovoce.data.schema import Schema
     from sottovoce.errors import DataError
     from sottovoce.files import write
-    from sottovoce.schema import Schema
-    from sottovoce.tables import column_names
 
     if output.exists() and not force:
         raise DataError(f"{output} exists and may hold your declarations. Name another file, or add --force.")

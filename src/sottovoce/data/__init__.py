@@ -1,1 +1,1 @@
-"""Public data embedded in the package, for the demo, the reproduction and the tests."""
+"""The doors by which data enters: declared columns, bounded rows, declared targets."""

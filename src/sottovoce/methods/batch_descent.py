@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.curvature import Bend
     from sottovoce.methods.loop import Evidence
-    from sottovoce.queries import Derivatives, Problem, Questions
+    from sottovoce.questions import Derivatives, Problem, Questions
 
 SMALLEST_BATCH = 500
 

@@ -15,14 +15,14 @@ from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
-from sottovoce.queries import LARGEST_MATRIX
+from sottovoce.questions import LARGEST_MATRIX
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Problem, Questions
+    from sottovoce.questions import Problem, Questions
 
 SHORTEST_TRIAL = 2e-6
 """Steps shorter than this, in units of 1/radius, are not tried: rounding would dominate their difference."""

@@ -19,7 +19,7 @@ from sottovoce.methods.noisy_lanczos import lowest_direction
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.loop import Evidence, Walk
-    from sottovoce.queries import Derivatives, Problem
+    from sottovoce.questions import Derivatives, Problem
 
 
 @final

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
-from sottovoce.methods.descent import CurvatureDescent
 from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
+from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Certified, Never
 from sottovoce.result import Outcome, Stop, TraceRow
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Problem, Questions
+    from sottovoce.questions import Problem, Questions
 
 
 @final

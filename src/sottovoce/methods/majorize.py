@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Vector
     from sottovoce.methods.steps import StepRule
-    from sottovoce.queries import Problem, Questions
+    from sottovoce.questions import Problem, Questions
 
 
 @final

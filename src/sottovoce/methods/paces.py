@@ -13,7 +13,7 @@ from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.queries import Problem
+    from sottovoce.questions import Problem
 
 
 @final

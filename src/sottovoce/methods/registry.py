@@ -9,8 +9,8 @@ from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.gradient_descent import GradientDescent
 from sottovoce.methods.majorize import Majorize
-from sottovoce.methods.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
-from sottovoce.methods.trust_region import Tr, TrBatch
+from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
+from sottovoce.methods.paper.trust_region import Tr, TrBatch
 
 if TYPE_CHECKING:
     from sottovoce.methods.loop import Method

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.methods.constants import Curve
     from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.paper.constants import Curve
 
 
 @final

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
     from sottovoce.accounting.events import Query
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.queries import Answer, Derivatives, Problem, Questions
+    from sottovoce.questions import Answer, Derivatives, Problem, Questions
     from sottovoce.result import Outcome, TraceRow
 
 D = TypeVar("D", bound="Derivatives")

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 
 from sottovoce import losses, regularizers
-from sottovoce.data import covertype, ijcnn1
+from sottovoce.data.records import Records
+from sottovoce.datasets import covertype, ijcnn1
 from sottovoce.errors import DataError
-from sottovoce.records import Records
-from sottovoce.risk import Risk
+from sottovoce.risks.linear import Risk
 
 STRENGTH = 1e-3
 PUBLISHED_AT = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html#ijcnn1"

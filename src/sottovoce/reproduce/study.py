@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from sottovoce.bench import machine
 from sottovoce.errors import ParameterError
+from sottovoce.planning.bench import machine
 from sottovoce.reproduce.problems import insist_present
 from sottovoce.reproduce.runner import run_missing
 from sottovoce.reproduce.settings import LONGEST, Selection

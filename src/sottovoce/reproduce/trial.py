@@ -20,7 +20,7 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.risk import Risk
+    from sottovoce.risks.linear import Risk
 
 _MOST_PLACES = 40
 

@@ -1,0 +1,166 @@
+"""Records on the workers of a Dask cluster: every pass is one reduction, and only its sum comes back.
+
+Rows are bounded on the workers, partition by partition, and stay there. Dask makes a partition again from its
+source when a worker is lost, so the source must give the same rows each time: the client keeps a fingerprint
+of each partition and every pass is refused where it no longer fits. Noise is drawn and the ledger kept by the
+client alone, after the reduction. Workers, scheduler and dashboard see the data and are trusted; Dask may
+move or spill a partition among them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.data.dask_partitions import Facts, array_tasks, facts, frame_tasks, passed, taken
+from sottovoce.data.partitioned import FAN_IN, MOST_PARTS, Parts, added
+from sottovoce.data.schema import Schema
+from sottovoce.errors import ClusterError, DataError, ParameterError, SottovoceError
+from sottovoce.kernels.threads import thread_count
+
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds without a single worker after which a pass is given up."""
+
+_POLL = 1.0
+
+
+@final
+class DaskParts(Parts):
+    """Futures of parts and the facts known of each. A pass runs on every part and is summed by a tree."""
+
+    __slots__ = ("_client", "_facts", "_held")
+
+    def __init__(self, client: Any, held: Sequence[Any], known: Sequence[Facts]) -> None:
+        first = known[0]
+        n = sum(fact.rows for fact in known)
+        super().__init__(n, first.columns, block_length=first.block_length, sparse=first.sparse)
+        self._client = client
+        self._held = tuple(held)
+        self._facts = tuple(known)
+
+    def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        return _translated(lambda: self._total(kernel, arguments, named))
+
+    def _total(self, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
+        pairs = zip(self._held, self._facts, strict=True)
+        answers = [
+            self._submit(passed, part, fact.fingerprint, kernel, arguments, named) for part, fact in pairs
+        ]
+        while len(answers) > FAN_IN:
+            groups = [answers[first : first + FAN_IN] for first in range(0, len(answers), FAN_IN)]
+            answers = [self._submit(added, group) for group in groups]
+        answer: T = added(_awaited(self._client, answers))
+        return answer
+
+    def take(self, indices: NDArray[np.int64]) -> DaskParts:
+        bounds = np.concatenate(([0], np.cumsum([fact.rows for fact in self._facts])))
+        cuts = np.searchsorted(indices, bounds)
+        chosen = np.flatnonzero(np.diff(cuts))
+        known = [self._facts[number]._replace(rows=int(np.diff(cuts)[number])) for number in chosen]
+
+        def submit() -> list[Any]:
+            return [
+                self._submit(
+                    taken,
+                    self._held[number],
+                    self._facts[number].fingerprint,
+                    indices[cuts[number] : cuts[number + 1]] - bounds[number],
+                )
+                for number in chosen
+            ]
+
+        return DaskParts(self._client, _translated(submit), known)
+
+    def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(task, *arguments, pure=False)
+
+
+def hold(data: Any, y: Any, *, client: Any, schema: Schema | None, options: dict[str, Any]) -> DaskParts:
+    """Bound every partition where it is. `options` are those of Records.from_arrays."""
+    client = _client(client)
+    tasks = array_tasks(data, y, options) if schema is None else frame_tasks(data, schema, options)
+    if len(tasks) > MOST_PARTS:
+        raise ParameterError(
+            f"the data are in {len(tasks)} partitions; rounding is bounded for up to {MOST_PARTS}. "
+            "Call repartition or rechunk first."
+        )
+
+    def make() -> list[tuple[Any, Any]]:
+        held = client.compute(tasks)
+        asked = [client.submit(facts, part, pure=False) for part in held]
+        return list(zip(held, _awaited(client, asked), strict=True))
+
+    kept = [(part, fact) for part, fact in _translated(make) if fact is not None]
+    if not kept:
+        raise DataError("the data have no rows.")
+    held, known = zip(*kept, strict=True)
+    if len({(fact.columns, fact.block_length, fact.sparse) for fact in known}) > 1:
+        raise DataError("partitions differ in their columns, or some are sparse and others not.")
+    return DaskParts(client, held, known)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler at this address; "local" starts one worker process for each processor."""
+    from distributed import Client, LocalCluster
+
+    local = {"threads_per_worker": 1, "n_workers": thread_count(), "dashboard_address": "127.0.0.1:0"}
+    client = _translated(lambda: Client(LocalCluster(**local) if address == "local" else address))
+    try:
+        yield client
+    finally:
+        with suppress(Exception):
+            client.close()
+            if client.cluster is not None:
+                client.cluster.close()
+
+
+def _awaited(client: Any, futures: Sequence[Any]) -> list[Any]:
+    """The futures' results; gives up when there has been no worker for PATIENCE seconds."""
+    gather = partial(client.gather, list(futures), asynchronous=True)
+    seen = time.monotonic()
+    while True:
+        try:
+            return list(client.sync(gather, callback_timeout=_POLL))
+        except TimeoutError:
+            if client.nthreads():
+                seen = time.monotonic()
+            if time.monotonic() - seen > PATIENCE:
+                raise
+
+
+def _client(client: Any) -> Any:
+    from distributed import Client, default_client
+
+    if client is None:
+        with suppress(ValueError):
+            return default_client()
+    if not isinstance(client, Client):
+        raise ParameterError(
+            "client must be a distributed.Client; start one with distributed.Client(scheduler_address)."
+        )
+    return client
+
+
+def _translated(work: Callable[[], T]) -> T:
+    """Dask's errors may quote what a task held: only their type is passed on, without them as context."""
+    try:
+        return work()
+    except SottovoceError:
+        raise
+    except BaseException as error:
+        failure = type(error).__name__
+        if not isinstance(error, Exception) and failure != "CancelledError":
+            raise
+    raise ClusterError(
+        f"the Dask cluster that holds the records cannot answer ({failure}). Nothing was released; a query "
+        "that was charged stays charged. Check the scheduler and workers, then build the records again."
+    )

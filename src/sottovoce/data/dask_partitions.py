@@ -1,0 +1,167 @@
+"""Partitions of Dask collections, bounded and read on the workers: what runs there, and what stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.arrays import Vector
+from sottovoce.data.records import Records
+from sottovoce.data.rows import DenseRows, Rows, SparseRows
+from sottovoce.data.schema import Schema
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.kernels.threads import alone
+
+T = TypeVar("T")
+
+
+@final
+class Part:
+    """Bounded rows of a partition, on a worker. Alone among holders of records it is pickled, for Dask.
+
+    `fingerprint` is that of the whole partition as it was read, also where only some of its rows are here."""
+
+    __slots__ = ("fingerprint", "rows")
+
+    def __init__(self, rows: Rows, fingerprint: bytes) -> None:
+        self.rows = rows
+        self.fingerprint = fingerprint
+
+    def __reduce__(self) -> Any:
+        blocks = [self.rows.block(index).features for index in range(self.rows.blocks)]
+        whole = sparse.vstack(blocks, format="csr") if self.rows.sparse else np.concatenate(blocks)
+        return _restored, (whole, np.array(self.rows.targets), self.fingerprint)
+
+    def __sizeof__(self) -> int:
+        """What Dask counts against the worker's memory."""
+        entry = 8 if self.rows.sparse else 4
+        held = sum(self.rows.block(index).features.size for index in range(self.rows.blocks))
+        return int(entry * held) + self.rows.targets.nbytes
+
+    def __repr__(self) -> str:
+        return "Part(private)"
+
+
+def array_tasks(X: Any, y: Any, options: dict[str, Any]) -> list[Any]:
+    """A Part to be made of each chunk of rows of dask arrays; `options` are those of Records.from_arrays."""
+    import dask
+    import dask.array as da
+
+    if not isinstance(X, da.Array) or not isinstance(y, da.Array) or X.ndim != 2 or y.ndim != 1:
+        raise ParameterError(
+            "pass a dask array X of two dimensions and y of one, or a dask dataframe with schema=Schema(...)."
+        )
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    if X.chunks[0] != y.chunks[0] and not np.isnan(sum(X.chunks[0]) + sum(y.chunks[0])):
+        y = y.rechunk((X.chunks[0],))
+    if X.numblocks[0] != y.numblocks[0]:
+        raise DataError(
+            "X and y must be cut into the same chunks of rows. Call compute_chunk_sizes() on both."
+        )
+    bound = dask.delayed(_bounded, pure=False)
+    pairs = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
+    return [bound(part, targets, options) for part, targets in pairs]
+
+
+def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any]:
+    """A Part to be made of each partition of a dask dataframe."""
+    import dask
+
+    from sottovoce.data.encoder import insist_present
+
+    if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
+        raise ParameterError("with a schema, pass a dask dataframe.")
+    assert schema.target is not None
+    wanted = [*schema.names, schema.target.name]
+    insist_present(tuple(wanted), frame.columns)
+    bound = dask.delayed(_encoded, pure=False)
+    return [bound(part, schema, options) for part in frame[wanted].to_delayed()]
+
+
+def _bounded(X: Any, y: Any, options: dict[str, Any]) -> Part | None:
+    """On a worker. An empty partition holds nothing."""
+    if X.shape[0] == 0:
+        return None
+    rows = Records.from_arrays(X, y, **options)._rows
+    assert isinstance(rows, Rows)
+    return Part(rows, fingerprint(rows))
+
+
+def fingerprint(rows: Rows) -> bytes:
+    """A digest of the bounded rows and their targets, in order: equal for equal rows, else different."""
+    digest = blake2b(f"{rows.n} {rows.dim} {rows.sparse}".encode(), digest_size=32)
+    for index in range(rows.blocks):
+        features, targets = rows.block(index)
+        held = (features.data, features.indices, features.indptr) if rows.sparse else (features,)
+        for part in (*held, targets):
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.digest()
+
+
+def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
+    """On a worker. Arrow's refusal may quote data: ours is raised in its place."""
+    import pyarrow as pa
+
+    from sottovoce.data.files import encoded
+
+    if len(frame) == 0:
+        return None
+    chunk = None
+    with suppress(Exception):
+        chunk = pa.Table.from_pandas(frame, preserve_index=False)
+    if chunk is None:
+        raise DataError("a partition of the dataframe has columns of mixed types. Convert them first.")
+    table = encoded(chunk, schema, schema.target, options["invalid"] == "zero")
+    return _bounded(table.features, table.target, options)
+
+
+class Facts(NamedTuple):
+    """What the client keeps of a part: public numbers, and the fingerprint to know it by."""
+
+    rows: int
+    columns: int
+    block_length: int
+    sparse: bool
+    fingerprint: bytes
+
+
+def facts(part: Part | None) -> Facts | None:
+    """None of an empty partition."""
+    if part is None:
+        return None
+    rows = part.rows
+    return Facts(rows.n, rows.dim, rows.block_length, rows.sparse, part.fingerprint)
+
+
+def passed(part: Part | None, known: bytes, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
+    """On a worker, which runs as many of these at a time as it has threads."""
+    with alone():
+        return kernel(_unchanged(part, known).rows, *arguments, **named)
+
+
+def taken(part: Part | None, known: bytes, indices: NDArray[np.int64]) -> Part:
+    """The rows at these increasing places of a part."""
+    return Part(_unchanged(part, known).rows.take(indices), known)
+
+
+def _unchanged(part: Part | None, known: bytes) -> Part:
+    """Dask makes a lost part again from its source. Answers about two tables would share one guarantee."""
+    if part is None or part.fingerprint != known:
+        raise DataError(
+            "the source of a Dask partition gave other rows than before when it was read again. Nothing was "
+            "released from them; a query that was charged stays charged. Keep the source as it is while the "
+            "records are in use, and make the records again."
+        )
+    return part
+
+
+def _restored(features: Any, targets: Vector, known: bytes) -> Part:
+    rows = SparseRows(features, targets) if sparse.issparse(features) else DenseRows(features, targets)
+    return Part(rows, known)

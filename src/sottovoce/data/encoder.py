@@ -1,0 +1,145 @@
+"""BoundedEncoder: declared columns of a dataframe become rows of norm at most 1, by declared bounds alone."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from sottovoce.data import cells
+from sottovoce.data.columns import Numeric
+from sottovoce.data.schema import Schema
+from sottovoce.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+
+INTERCEPT = "intercept"
+
+_MARGIN = 2.0**-21
+"""Rows stay this far below norm 1, so that rounding to float32 pushes none past what Records leave alone."""
+
+
+class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Numbers to [-1, 1] by declared bounds, declared categories to indicators, a constant last column.
+
+    Everything is divided by sqrt(columns + 1), so that every row has norm at most 1 and none is distorted.
+    `fit` learns nothing: two tables with the same schema are encoded alike, row by row. The rules:
+
+    - a number outside its bounds, infinity included, is clipped to them; a missing one (null, NaN, or an
+      object that is no number) goes to the middle, where it adds nothing;
+    - a category that is missing or undeclared has no indicator: zeros;
+    - columns that the schema does not name, the target among them, are ignored; absent ones are refused.
+
+    Takes pandas, polars and pyarrow tables. The constant column is the intercept: follow with
+    `PrivateClassifier(fit_intercept=False)`, whose default radius of 1 then fits exactly.
+
+    schema: a Schema, or the path of a .toml or .json file."""
+
+    def __init__(self, schema: Schema | str | os.PathLike[str]) -> None:
+        self.schema = schema
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Learns nothing; checks the schema."""
+        schema = self._declared()
+        self.n_features_in_ = len(schema.columns)
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Encoded rows in float32, one column for each name of `get_feature_names_out`."""
+        schema = self._declared()
+        frame = _frame(X)
+        insist_present(schema.names, frame.columns)
+        return encode(schema, len(frame), lambda name: _cells(frame, name))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names such as "age", "region=north" and, last, "intercept"."""
+        return np.array(feature_names(self._declared()), dtype=object)
+
+    def _declared(self) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if isinstance(self.schema, str | os.PathLike):
+            return Schema.load(self.schema)
+        raise ParameterError("schema must be a Schema or the path of a schema file.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def feature_names(schema: Schema) -> tuple[str, ...]:
+    """Names of the encoded columns, the intercept last."""
+    names: list[str] = []
+    for column in schema.columns:
+        if isinstance(column, Numeric):
+            names.append(column.name)
+        else:
+            names.extend(f"{column.name}={category}" for category in column.categories)
+    return (*names, INTERCEPT)
+
+
+def encode(schema: Schema, n: int, column_of: Callable[[str], Any]) -> NDArray[np.float32]:
+    """n encoded rows; `column_of` gives a column by its name, as Arrow or as a list of objects."""
+    names = feature_names(schema)
+    rows = np.zeros((n, len(names)), dtype=np.float32)
+    unit = (1.0 - _MARGIN) / math.sqrt(len(schema.columns) + 1)
+    place = 0
+    for column in schema.columns:
+        held = column_of(column.name)
+        if isinstance(column, Numeric):
+            rows[:, place] = unit * scaled(cells.numbers(held, column.name), column.low, column.high)
+            place += 1
+        else:
+            codes = cells.codes(held, column.categories, column.name)
+            known = np.flatnonzero(codes >= 0)
+            rows[known, place + codes[known]] = unit
+            place += len(column.categories)
+    rows[:, place] = unit
+    return rows
+
+
+def scaled(values: Vector, low: float, high: float) -> Vector:
+    """[low, high] to [-1, 1], clipped; NaN to 0."""
+    middle, reach = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(np.clip((values - middle) / reach, -1.0, 1.0))
+
+
+def insist_present(wanted: tuple[str, ...], given: Any) -> None:
+    """Column names are public: those that are absent are named."""
+    absent = [name for name in wanted if name not in set(given)]
+    if absent:
+        raise DataError(f"the table has no column {', '.join(map(repr, absent))}, which the schema declares.")
+
+
+def _frame(X: Any) -> Any:
+    import narwhals as nw
+
+    with suppress(Exception):
+        return nw.from_native(X, eager_only=True)
+    raise DataError("X must be a pandas, polars or pyarrow table whose column names are distinct.")
+
+
+def _cells(frame: Any, name: str) -> Any:
+    """The column as Arrow; as a list where its objects have no common type. Arrow's refusal quotes them."""
+    series = frame.get_column(name)
+    with suppress(Exception):
+        return series.to_arrow()
+    with suppress(Exception):
+        return list(series.to_list())
+    raise DataError(f"column {name!r} cannot be read.")

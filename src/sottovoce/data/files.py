@@ -1,0 +1,215 @@
+"""CSV and Parquet files read in chunks, typed by a schema, kept only as encoded float32 rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.data import cells
+from sottovoce.data.columns import Categorical, Target
+from sottovoce.data.encoder import encode, insist_present
+from sottovoce.data.rows import Sealed
+from sottovoce.data.schema import Schema
+from sottovoce.data.targets import Range
+from sottovoce.errors import DataError, ParameterError
+
+CSV_BLOCK_BYTES = 4 * 2**20
+PARQUET_BATCH_ROWS = 2**16
+HEADER_BYTES = 2**20
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
+"""How a CSV file may spell a missing number."""
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Table(Sealed):
+    """Encoded rows of norm at most 1, intercept last, and the target column if the schema declares one.
+
+    The target holds the declared classes themselves, or numbers. Private: for `fit` and `evaluation`."""
+
+    features: NDArray[np.float32]
+    target: NDArray[Any] | None
+
+    def __repr__(self) -> str:
+        return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
+
+
+def read(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    target: bool = True,
+    invalid: str = "raise",
+    delimiter: str = ",",
+) -> Table:
+    """Read and encode a .csv (also .csv.gz) or .parquet file; with `target` its target column too.
+
+    Features follow the rules of BoundedEncoder. `invalid="raise"` refuses the file if a field that is
+    declared a number is none, or a target is missing or undeclared; whether it did is outside the privacy
+    guarantee. `invalid="zero"` treats such a field as missing, makes such a row all zero with the first
+    class (regression: the target nearest to 0), and tells nobody. No message quotes the file's content."""
+    if invalid not in ("raise", "zero"):
+        raise ParameterError('invalid must be "raise" (refuse the file) or "zero" (blank the row).')
+    aim = schema.target if target else None
+    if target and aim is None:
+        raise ParameterError("the schema declares no target. Add a [target] section.")
+    wanted = (*schema.names, *([aim.name] if aim else []))
+    insist_present(wanted, column_names(path, delimiter=delimiter))
+    lenient = invalid == "zero"
+    chunks = _parquet(path, wanted) if _is_parquet(path) else _csv(path, wanted, delimiter)
+    features: list[NDArray[np.float32]] = []
+    targets: list[NDArray[Any]] = []
+    for chunk in chunks:
+        part = encoded(chunk, schema, aim, lenient)
+        features.append(part.features)
+        if part.target is not None:
+            targets.append(part.target)
+    if not sum(map(len, features)):
+        raise DataError("the file has no rows.")
+    return Table(_joined(features), np.concatenate(targets) if aim else None)
+
+
+def encoded(chunk: Any, schema: Schema, aim: Target | None, lenient: bool) -> Table:
+    """One Arrow table or batch, by the rules of `read`: row by row, so chunks may end anywhere."""
+    column_of = partial(_column, chunk, schema, lenient)
+    rows = encode(schema, chunk.num_rows, column_of)
+    if aim is None:
+        return Table(rows, None)
+    values, usable = _target(column_of(aim.name), aim)
+    if not usable.all() and not lenient:
+        raise DataError(
+            f"target {aim.name!r} holds a missing or undeclared value. Clean the data, declare every "
+            'class, or read with invalid="zero" to blank such rows.'
+        )
+    rows[~usable] = 0.0
+    return Table(rows, values)
+
+
+def column_names(path: str | os.PathLike[str], *, delimiter: str = ",") -> tuple[str, ...]:
+    """Names in the header of a CSV file or the schema of a Parquet file; no row is read.
+
+    They are public. A first line that does not look like a header is refused, because it may be a record."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not Path(path).is_file():
+        raise DataError(f"there is no file {os.fspath(path)}.")
+    if _is_parquet(path):
+        with suppress(pa.ArrowException, OSError):
+            return tuple(pq.read_schema(path).names)
+        raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
+    names: list[str] = []
+    with suppress(pa.ArrowException, OSError, UnicodeDecodeError, csv.Error), pa.input_stream(path) as stream:
+        text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    if not names or len(set(names)) < len(names) or any(_is_value(name) for name in names):
+        raise DataError(
+            f"the first line of {os.fspath(path)} is not a header: names must be distinct, not empty and not "
+            "numbers. Put the column names there, and check the delimiter and the encoding (UTF-8)."
+        )
+    return tuple(names)
+
+
+def _csv(path: str | os.PathLike[str], wanted: tuple[str, ...], delimiter: str) -> Iterator[Any]:
+    """Every field as text: Arrow's own conversion fails as a whole, quoting the field."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    # Arrow's refusal quotes the line: ours is raised once it is forgotten, without it as context.
+    with (
+        suppress(pa.ArrowException, OSError, ValueError),
+        arrow.open_csv(
+            path,
+            read_options=arrow.ReadOptions(block_size=CSV_BLOCK_BYTES),
+            parse_options=arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=arrow.ConvertOptions(
+                include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.string())
+            ),
+        ) as reader,
+    ):
+        yield from reader
+        return
+    raise DataError(
+        f"{os.fspath(path)} cannot be read as CSV: it must be UTF-8, with as many fields in every line."
+    )
+
+
+def _parquet(path: str | os.PathLike[str], wanted: tuple[str, ...]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(path) as file:
+        yield from file.iter_batches(PARQUET_BATCH_ROWS, columns=list(wanted))
+        return
+    raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
+
+
+def _column(chunk: Any, schema: Schema, lenient: bool, name: str) -> Any:
+    """A chunk's column; text that is declared a number is converted."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = chunk.column(name)
+    if not pa.types.is_string(column.type) or not _is_declared_number(schema, name):
+        return column
+    text = pc.utf8_trim_whitespace(column)
+    text = pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), None, text)
+    with suppress(pa.ArrowException):
+        return text.cast(pa.float64())
+    if lenient:
+        return pa.array(cells.parsed(text), from_pandas=True)
+    raise DataError(
+        f"column {name!r} is declared numeric but a field of it is no number. Clean the data, declare its "
+        'categories, or read with invalid="zero" to treat such fields as missing.'
+    )
+
+
+def _target(column: Any, aim: Target) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Declared classes or clipped numbers, and which of them were given; the others get the blank value."""
+    if aim.classes is not None:
+        codes = cells.codes(column, aim.classes, aim.name)
+        return np.array(aim.classes)[np.maximum(codes, 0)], codes >= 0
+    assert aim.low is not None
+    assert aim.high is not None
+    declared = Range(aim.low, aim.high)
+    values, usable = declared.encode(cells.numbers(column, aim.name))
+    values[~usable] = declared.blank
+    return values, usable
+
+
+def _is_declared_number(schema: Schema, name: str) -> bool:
+    if schema.target is not None and schema.target.name == name:
+        return schema.target.classes is None
+    return not any(isinstance(column, Categorical) and column.name == name for column in schema.columns)
+
+
+def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """All parts in one array; each is let go once it is copied."""
+    whole = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=np.float32)
+    place = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[place - len(part) : place] = part
+        place -= len(part)
+    return whole
+
+
+def _is_parquet(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix.lower() in (".parquet", ".pq")
+
+
+def _is_value(name: str) -> bool:
+    with suppress(ValueError):
+        float(name)
+        return True
+    return not name.strip()

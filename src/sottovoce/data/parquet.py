@@ -1,0 +1,242 @@
+"""Rows of Parquet files, read again at every pass: what does not fit into memory never has to.
+
+A row is encoded and clipped by public rules and by itself, so it is the same float32 row at every reading and
+whatever chunk it came in. One thread reads and others encode, a few chunks ahead of the sums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.data.encoder import feature_names, insist_present
+from sottovoce.data.files import column_names, encoded
+from sottovoce.data.rows import Block, DenseRows, Rows, Sealed, Stored, bound_dense, dense_block_length
+from sottovoce.data.schema import Schema
+from sottovoce.data.targets import Classes, Range
+from sottovoce.errors import DataError
+from sottovoce.kernels.threads import thread_count
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+BATCH_ROWS = 2**14
+BUFFER_BYTES = 2**18
+"""Bytes read ahead for each column: a column's whole share of a row group is never held."""
+
+_AHEAD = 4
+_END = object()
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class ParquetSource(Sealed):
+    """One Parquet file, or those of a folder in the order of their names, as a schema reads them."""
+
+    files: tuple[Path, ...]
+    identity: tuple[tuple[int, int, int], ...]
+    schema: Schema
+    radius: float
+    lenient: bool
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], schema: Schema, *, radius: float, lenient: bool
+    ) -> ParquetSource:
+        where = Path(path)
+        files = tuple(sorted(where.glob("*.parquet"))) if where.is_dir() else (where,)
+        if not files:
+            raise DataError(f"there is no .parquet file in {where}.")
+        wanted = _wanted(schema)
+        for file in files:
+            insist_present(wanted, column_names(file))
+        return cls(files, _identity(files), schema, radius, lenient)
+
+    @property
+    def n(self) -> int:
+        """Rows in all files, from their footers."""
+        return sum(_footer(file).num_rows for file in self.files)
+
+    def read(self, first: int = 0) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
+        """Bounded rows from the row numbered `first` on, with their targets, in chunks of any length."""
+        return ahead(self._chunks(first), self._bounded)
+
+    def _chunks(self, first: int) -> Generator[Any, None, None]:
+        """The wanted columns from the row numbered `first` on, as Arrow batches."""
+        self._insist_unchanged()
+        for file in self.files:
+            held = _footer(file)
+            if first >= held.num_rows:
+                first -= held.num_rows
+                continue
+            group = 0
+            while first >= held.row_group(group).num_rows:
+                first -= held.row_group(group).num_rows
+                group += 1
+            for chunk in _batches(file, group, _wanted(self.schema)):
+                if first < chunk.num_rows:
+                    yield chunk.slice(first)
+                first = max(0, first - chunk.num_rows)
+        self._insist_unchanged()
+
+    def _bounded(self, chunk: Any) -> tuple[Stored, NDArray[Any]]:
+        part = encoded(chunk, self.schema, self.schema.target, self.lenient)
+        assert part.target is not None
+        usable = np.ones(len(part.features), dtype=bool)
+        return bound_dense(part.features, self.radius, False, usable), part.target
+
+    def _insist_unchanged(self) -> None:
+        """Answers about two tables would share one guarantee."""
+        if _identity(self.files) != self.identity:
+            raise DataError(
+                "the Parquet file changed since the records were made from it. Nothing was released from the "
+                "new content. Make the records again."
+            )
+
+
+@final
+class ParquetRows(Rows):
+    """The first rows are kept, as many as fit into `memory` bytes; the others are read at each pass."""
+
+    __slots__ = ("_kept", "_source")
+    streamed: ClassVar[bool] = True
+
+    def __init__(self, source: ParquetSource, declared: Classes | Range, memory: int) -> None:
+        dim, n = len(feature_names(source.schema)), source.n
+        if n < 1:
+            raise DataError("the file has no rows.")
+        length = dense_block_length(dim)
+        targets = np.empty(n)
+        kept: list[Stored] = []
+        start, left = 0, memory
+        for features, given in _cut(source.read(), length):
+            codes, _ = declared.encode(given)
+            targets[start : start + len(codes)] = codes
+            start += len(codes)
+            left -= features.nbytes
+            if left >= 0:
+                kept.append(features)
+        if start != n:
+            raise DataError("the Parquet file has another number of rows than its footer says.")
+        self._source = source
+        self._kept = tuple(kept)
+        super().__init__(targets, dim, length)
+
+    def block(self, index: int) -> Block:
+        """Reads all blocks before it: passes use `read`."""
+        return next(islice(self.read(), index, None))
+
+    def read(self) -> Generator[Block, None, None]:
+        for index, features in enumerate(self._kept):
+            yield Block(features, self.targets[self.span(index)])
+        held = len(self._kept)
+        if held == self.blocks:
+            return
+        later = _cut(self._source.read(held * self.block_length), self.block_length)
+        for index, (features, _) in enumerate(later, start=held):
+            yield Block(features, self.targets[self.span(index)])
+
+    def take(self, indices: NDArray[np.int64]) -> DenseRows:
+        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
+        taken = [
+            features[indices[bounds[number] : bounds[number + 1]] - number * self.block_length]
+            for number, (features, _) in enumerate(self.read())
+        ]
+        return DenseRows(np.concatenate(taken), self.targets[indices])
+
+
+def ahead(
+    source: Generator[S, None, None], work: Callable[[S], T], depth: int = _AHEAD
+) -> Generator[T, None, None]:
+    """work(item) for each item in order: one thread reads, others work, up to `depth` items ahead."""
+    reader = ThreadPoolExecutor(1, thread_name_prefix="sottovoce-read")
+    workers = ThreadPoolExecutor(thread_count(), thread_name_prefix="sottovoce-read")
+    pending: deque[Future[T]] = deque()
+    try:
+        upcoming: Future[Any] = reader.submit(next, source, _END)
+        while (item := upcoming.result()) is not _END:
+            upcoming = reader.submit(next, source, _END)
+            pending.append(workers.submit(work, item))
+            if len(pending) > depth:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        reader.shutdown(cancel_futures=True)
+        workers.shutdown(cancel_futures=True)
+        source.close()
+
+
+def _cut(
+    chunks: Generator[tuple[Stored, NDArray[Any]], None, None], length: int
+) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
+    """The same rows in blocks of `length`, the last one shorter."""
+    features: list[Stored] = []
+    targets: list[NDArray[Any]] = []
+    held = 0
+    try:
+        for rows, given in chunks:
+            features.append(rows)
+            targets.append(given)
+            held += len(given)
+            if held < length:
+                continue
+            table, column = np.concatenate(features), np.concatenate(targets)
+            whole = held - held % length
+            for start in range(0, whole, length):
+                yield _sealed(table[start : start + length]), column[start : start + length]
+            features, targets, held = [table[whole:]], [column[whole:]], held - whole
+        if held:
+            yield _sealed(np.concatenate(features)), np.concatenate(targets)
+    finally:
+        chunks.close()
+
+
+def _sealed(features: Stored) -> Stored:
+    """A copy of its own, so that no block keeps the chunk it was cut from."""
+    block = np.array(features)
+    block.flags.writeable = False
+    return block
+
+
+def _wanted(schema: Schema) -> tuple[str, ...]:
+    return (*schema.names, *([schema.target.name] if schema.target else []))
+
+
+def _batches(file: Path, group: int, wanted: tuple[str, ...]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened:
+            groups = range(group, opened.num_row_groups)
+            yield from opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted))
+    except (pa.ArrowException, OSError, ValueError):
+        raise DataError(f"{file} cannot be read as Parquet.") from None
+
+
+def _footer(file: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(file)
+    except (pa.ArrowException, OSError, ValueError):
+        raise DataError(f"{file} cannot be read as Parquet.") from None
+
+
+def _identity(files: tuple[Path, ...]) -> tuple[tuple[int, int, int], ...]:
+    try:
+        states = [file.stat() for file in files]
+    except OSError:
+        raise DataError("the Parquet file is no longer there.") from None
+    return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)

@@ -1,0 +1,1 @@
+"""Public data embedded in the package, for the demo, the reproduction and the tests."""

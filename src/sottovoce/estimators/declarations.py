@@ -1,0 +1,175 @@
+"""What an estimator's user declares, and arrays checked by scikit-learn without its messages quoting them."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from sottovoce import losses, regularizers
+from sottovoce.data.targets import Classes, Label
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.losses import Loss
+from sottovoce.regularizers import Regularizer
+from sottovoce.result import Tolerance
+
+OBSERVED = "observed"
+
+_DELTA = re.compile(r"\s*1\s*/\s*n\s*(?:(?:\^|\*\*)\s*(\d+(?:\.\d+)?)\s*)?")
+_HARMLESS = (
+    "Found array with",
+    "Found input variables with inconsistent",
+    "Input X contains",
+    "Input y contains",
+    "X has ",
+    "The feature names should match",
+    "Expected array-like (array or non-string sequence), got None",
+    "y should be a 1d array",
+    "n_samples=",
+)
+"""How messages of scikit-learn begin that hold names, shapes and counts only."""
+
+
+def declared_delta(delta: float | str | None, n: int) -> float:
+    """delta as a number: given as one, or as "1/n" or "1/n^p" with p at least 1, n being public."""
+    if delta is None:
+        raise ParameterError(
+            "declare delta, the chance that the guarantee fails outright, well below one over the number of "
+            'records: delta=1e-6, or delta="1/n^1.1".'
+        )
+    if not isinstance(delta, str):
+        return delta
+    found = _DELTA.fullmatch(delta)
+    power = float(found[1] or 1.0) if found else 0.0
+    if not 1.0 <= power <= 10.0:
+        raise ParameterError('delta as text must be "1/n" or "1/n^p" with p from 1 to 10, as in "1/n^1.1".')
+    # one record would give delta = 1, which Budget refuses
+    return math.nextafter(float(n) ** -power, 0.0) if n > 1 else 1.0
+
+
+def declared_classes(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """The labels in ascending order: declared ones, or those of y if the label set is declared public."""
+    if classes is None:
+        raise ParameterError(
+            'declare classes, the possible labels, for example classes=(0, 1) or classes=("no", "yes"). '
+            'If the set of labels in y is itself public, say so: classes="observed".'
+        )
+    if isinstance(classes, str):
+        if classes != OBSERVED:
+            raise ParameterError('classes must be a tuple of labels, or "observed".')
+        found = _observed(y)
+        if found.size < 2:
+            raise DataError("y holds one class only; two or more classes are needed. Declare classes=(...).")
+        return found
+    labels: list[Any] = sorted(Classes.declare(classes).labels)
+    return np.array(labels)
+
+
+def _observed(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels in y, if scikit-learn takes them for classes; its refusal, or an object's, may quote one."""
+    with suppress(Exception):
+        check_classification_targets(y)
+        return np.unique(y)
+    raise DataError(
+        "Unknown label type: y must hold classes, all text or all whole numbers. "
+        "Convert it, or declare classes=(...)."
+    )
+
+
+def labels_of(classes: NDArray[Any]) -> tuple[Label, ...]:
+    return tuple(classes.tolist())
+
+
+def declared_loss(loss: str | Loss) -> Loss:
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str):
+        return losses.by_name(loss)
+    raise ParameterError('loss must be a name such as "logistic" or a loss object.')
+
+
+def declared_regularizer(regularizer: str | Regularizer, strength: float) -> Regularizer:
+    if isinstance(regularizer, Regularizer):
+        return regularizer
+    if isinstance(regularizer, str):
+        return regularizers.by_name(regularizer, strength)
+    raise ParameterError('regularizer must be "l2", "tukey" or a regularizer object.')
+
+
+def declared_tolerance(tolerance: float | Tolerance | None) -> Tolerance | None:
+    """A plain number is the gradient's tolerance."""
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return tolerance
+    return Tolerance(gradient=tolerance)
+
+
+def declared_flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False.")
+    return bool(value)
+
+
+def declared_radius(radius: float) -> float:
+    real = isinstance(radius, int | float | np.integer | np.floating) and not isinstance(radius, bool)
+    with suppress(OverflowError):
+        if real and 0 < float(radius) < 1e300:
+            return float(radius)
+    raise ParameterError("radius, the longest row that is not shrunk, must be a positive finite number.")
+
+
+def checked(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
+    """scikit-learn's `validate_data`; where its refusal would quote data, another text is raised instead.
+
+    Objects in a table may raise what they like, so whatever comes is replaced, once it is forgotten."""
+    try:
+        with np.errstate(all="ignore"):
+            return validate_data(
+                estimator, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+    except Exception as error:
+        replacement = _unquoted(error)
+    raise replacement
+
+
+def _unquoted(error: Exception) -> Exception:
+    text = str(error)
+    if text.startswith(_HARMLESS) or "requires y to be passed" in text:
+        return DataError(text)
+    if text.startswith("Expected 2D array"):
+        return DataError(
+            "X must have two dimensions. Reshape your data: X.reshape(-1, 1) for a single feature, "
+            "X.reshape(1, -1) for a single record."
+        )
+    if text.startswith("Complex data not supported"):
+        return DataError("Complex data not supported. Split it into real and imaginary columns.")
+    if isinstance(error, TypeError):
+        return TypeError("an entry of X or y is no number: the argument must be a string or a real number.")
+    return DataError("X or y cannot be read as numbers. Encode text and dates first, see BoundedEncoder.")
+
+
+def numbers(y: NDArray[Any]) -> NDArray[np.float64]:
+    """y in float64; NumPy's own refusal, or an object's, may quote an entry."""
+    with suppress(Exception):
+        return np.asarray(y, dtype=np.float64)
+    raise DataError("y must hold real numbers. Convert it with y.astype(float).")
+
+
+def labelled(X: Any, y: Any) -> NDArray[Any]:
+    """y as an array, if it has an entry for each row of X; what NumPy or an object says may quote one."""
+    with suppress(Exception):
+        labels = np.asarray(y)
+        if labels.ndim == 1 and labels.size and _row_count(X) == labels.size:
+            return labels
+    raise DataError("y must have one dimension and an entry for each row of X.")
+
+
+def _row_count(X: Any) -> int:
+    """Rows of an array, a sparse matrix, a list or a dataframe; -1 where there are none to count."""
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    return int(shape[0]) if shape else -1

@@ -1,0 +1,267 @@
+"""scikit-learn estimators: a private linear classifier and a private linear regressor."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.data.records import Records
+from sottovoce.data.targets import Range
+from sottovoce.errors import ParameterError
+from sottovoce.estimators import declarations as declared
+from sottovoce.estimators.scaling import into_unit_ball
+from sottovoce.losses import Logistic, Loss
+from sottovoce.regularizers import Regularizer
+from sottovoce.result import Result, Tolerance
+from sottovoce.risks.linear import Risk
+from sottovoce.risks.softmax import SoftmaxRisk
+from sottovoce.training import minimize
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.loop import Method
+
+SOFTMAX = "softmax"
+
+
+class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """What classifier and regressor share: rows into the unit ball, training, coefficients in X's units."""
+
+    epsilon: float
+    delta: float | str | None
+    loss: str | Loss
+    regularizer: str | Regularizer
+    strength: float
+    radius: float
+    fit_intercept: bool
+    method: str | Method
+    tolerance: float | Tolerance | None
+    ledger: Ledger | None
+    simulate: int | None
+
+    def _records(self, X: Any, y: Any, **what: Any) -> Records:
+        """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
+        features = into_unit_ball(X, declared.declared_radius(self.radius))
+        intercept = declared.declared_flag("fit_intercept", self.fit_intercept)
+        longest = math.sqrt(2.0) if intercept else 1.0
+        return Records.from_arrays(features, y, radius=longest, intercept=intercept, **what)
+
+    def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
+        """Weights of each output, shape (outputs, columns), after everything public is stored."""
+        result: Result = minimize(
+            risk,
+            budget=Budget(epsilon=self.epsilon, delta=declared.declared_delta(self.delta, risk.n)),
+            method=self.method,
+            tolerance=declared.declared_tolerance(self.tolerance),
+            ledger=self.ledger,
+            simulate=self.simulate,
+        )
+        self.result_ = result
+        self.certificate_ = result.certificate
+        self.guarantee_ = result.guarantee
+        return result.weights.reshape(risk.problem.outputs, -1)
+
+    def _split(self, weights: Matrix) -> tuple[Matrix, Vector]:
+        """Coefficients per unit of X, and intercepts."""
+        features = weights[:, :-1] if self.fit_intercept else weights
+        intercepts = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
+        return features / float(self.radius), intercepts
+
+    def _scores(self, X: Any, coefficients: Matrix, intercepts: Vector) -> Matrix:
+        """<x, w> + b with x shrunk as in training, before the product: no row is too long for it."""
+        features = into_unit_ball(X, float(self.radius))
+        return np.asarray(features @ (coefficients.T * float(self.radius))) + intercepts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.simulate is None
+        return tags
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    named = isinstance(estimator.loss, str) and estimator.loss in ("logistic", SOFTMAX)
+    return named or isinstance(estimator.loss, Logistic)
+
+
+class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  # as above
+    """A linear classifier whose fit is (epsilon, delta)-differentially private for replacing one record.
+
+    Two classes: any margin loss, by name or as an object. More: softmax, with one joint budget, for
+    loss="logistic". Rows of X longer than `radius` are shrunk to it, in `fit` and when predicting; then
+    everything is divided by `radius` and the constant 1 joins as the intercept's column, so that no row
+    within the radius is distorted and results do not depend on the unit of X. `strength` regularizes weights
+    in these units, never the intercept.
+
+    epsilon, delta: the budget of each fit; delta also as "1/n^1.1". classes: the possible labels, or
+    "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model;
+    a number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
+    share it. simulate: a seed; reproducible and not private.
+
+    Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
+    feature_names_in_. They are noisy or public: a fitted estimator may be published.
+
+    Formal guarantee: what fit stores is (epsilon, delta)-DP, given that n, shapes, column names and all
+    parameters are public. Fits compose: without a ledger nothing counts them. predict_proba exists for
+    "logistic" alone: other losses order records but give no probabilities."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | str | None = None,
+        classes: Any = None,
+        loss: str | Loss = "logistic",
+        regularizer: str | Regularizer = "l2",
+        strength: float = 1e-6,
+        radius: float = 1.0,
+        fit_intercept: bool = True,
+        method: str | Method = "majorize",
+        tolerance: float | Tolerance | None = None,
+        ledger: Ledger | None = None,
+        simulate: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.loss = loss
+        self.regularizer = regularizer
+        self.strength = strength
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.tolerance = tolerance
+        self.ledger = ledger
+        self.simulate = simulate
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
+        X, y = declared.checked(self, X, y, reset=True)
+        declared.declared_delta(self.delta, X.shape[0])
+        classes = declared.declared_classes(self.classes, y)
+        records = self._records(X, y, labels=declared.labels_of(classes))
+        self.coef_, self.intercept_ = self._split(self._train(self._risk(records, len(classes))))
+        self.classes_ = classes
+        return self
+
+    def _risk(self, records: Records, classes: int) -> Risk | SoftmaxRisk:
+        regularizer = declared.declared_regularizer(self.regularizer, self.strength)
+        if classes == 2:
+            named = isinstance(self.loss, str) and self.loss == SOFTMAX
+            return Risk(records, Logistic() if named else declared.declared_loss(self.loss), regularizer)
+        if not _gives_probabilities(self):
+            raise ParameterError(
+                f"with {classes} classes the loss must be 'logistic' (softmax); others take two classes."
+            )
+        return SoftmaxRisk(records, regularizer)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: one a record for two classes, positive for the second; one a class for more."""
+        check_is_fitted(self, "coef_")
+        scores = self._scores(declared.checked(self, X), self.coef_, self.intercept_)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score. Exact predictions on private records are for their owner."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, columns in the order of classes_."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy. Exact: for the owner of X and y only; to publish it, use `evaluation.accuracy`."""
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # a private fit on the few dozen records of scikit-learn's own checks is mostly noise, by design
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # as above
+    """A linear regressor whose fit is (epsilon, delta)-differentially private for replacing one record.
+
+    `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
+    loss is taken. So a loss's scale is in halves of the declared range, and "pseudo-huber" with its scale
+    of 1 is close to squares for residuals within the range. All else is as for PrivateClassifier."""
+
+    def __init__(
+        self,
+        *,
+        target: tuple[float, float] | None = None,
+        epsilon: float = 1.0,
+        delta: float | str | None = None,
+        loss: str | Loss = "pseudo-huber",
+        regularizer: str | Regularizer = "l2",
+        strength: float = 1e-6,
+        radius: float = 1.0,
+        fit_intercept: bool = True,
+        method: str | Method = "majorize",
+        tolerance: float | Tolerance | None = None,
+        ledger: Ledger | None = None,
+        simulate: int | None = None,
+    ) -> None:
+        self.target = target
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.regularizer = regularizer
+        self.strength = strength
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.tolerance = tolerance
+        self.ledger = ledger
+        self.simulate = simulate
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
+        X, y = declared.checked(self, X, y, reset=True)
+        declared.declared_delta(self.delta, X.shape[0])
+        if self.target is None:
+            raise ParameterError(
+                "declare target=(low, high), the range of y, from what is known without the data: "
+                "targets outside are clipped to it."
+            )
+        bounds = Range.declare(self.target)
+        middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
+        scaled = (declared.numbers(y) - middle) / reach
+        records = self._records(X, scaled, target=(-1.0, 1.0))
+        regularizer = declared.declared_regularizer(self.regularizer, self.strength)
+        weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))
+        coefficients, intercepts = self._split(weights)
+        self.coef_ = reach * coefficients[0]
+        self.intercept_ = float(middle + reach * intercepts[0])
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted targets. Exact predictions on private records are for their owner."""
+        check_is_fitted(self, "coef_")
+        X = declared.checked(self, X)
+        return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R squared. Exact: for the owner of X and y only; to publish an error, use `evaluation`."""
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # see PrivateClassifier
+        tags.regressor_tags.poor_score = True
+        return tags

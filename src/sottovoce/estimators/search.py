@@ -1,0 +1,209 @@
+"""PrivateSearch: train several candidate settings and choose one, all within one budget."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.data.targets import Range
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.estimators.declarations import declared_delta, labelled, numbers
+from sottovoce.estimators.linear import PrivateLinear, PrivateRegressor
+from sottovoce.evaluation.examination import STEPS
+from sottovoce.privacy.counts import Desk, budget_within
+from sottovoce.result import Guarantee
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+
+_RESERVED = ("epsilon", "delta", "ledger", "simulate")
+_HASH = np.uint64(2654435761)
+_MODULUS = np.uint64(2**32)
+
+
+def _winner_has(name: str, search: Any) -> bool:
+    return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+
+class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Fits every setting of a grid privately and keeps the one that does best on records held out.
+
+    The budget covers everything: `selection_share` of it pays for the choice, the rest is divided equally
+    over the k fits, so k candidates cost each about sqrt(k) more noise. Records are held out by their place
+    in the table alone, spread evenly; each candidate is trained on the others. The choice is report noisy max
+    over the number of right predictions (regression: over clipped absolute errors), epsilon_0-DP for the
+    epsilon_0 its share buys. The winner is the model trained for the contest: a refit would cost as much
+    again.
+
+    estimator: a PrivateClassifier or PrivateRegressor, or a pipeline that ends in one. Its own epsilon,
+    delta, ledger and simulate are replaced. candidates: a grid as in GridSearchCV, name -> list of values.
+
+    Attributes: best_estimator_, best_params_, best_index_, guarantee_ (of the whole search), results_ (one
+    Result a candidate; each was paid for). No score is stored: to publish one, use `evaluation` on records
+    that were not searched with."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Any,
+        *,
+        epsilon: float = 1.0,
+        delta: float | str | None = None,
+        selection_share: float = 0.05,
+        held_out: float = 0.2,
+        ledger: Ledger | None = None,
+        simulate: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.epsilon = epsilon
+        self.delta = delta
+        self.selection_share = selection_share
+        self.held_out = held_out
+        self.ledger = ledger
+        self.simulate = simulate
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train every candidate, then choose."""
+        labels = labelled(X, y)
+        prefix, linear = _private_part(self.estimator)
+        settings = _settings(self.candidates, prefix, set(self.estimator.get_params(deep=True)))
+        for name in ("selection_share", "held_out"):
+            share = getattr(self, name)
+            if not (isinstance(share, float) and 0.0 < share < 1.0):
+                raise ParameterError(f"{name} must lie strictly between 0 and 1.")
+        test = held_out(len(labels), self.held_out)
+        budget = Budget(epsilon=self.epsilon, delta=declared_delta(self.delta, len(labels)))
+        account = Ledger(budget) if self.ledger is None else self.ledger
+        desk = Desk.open(budget, "search", account, self.simulate)
+        choosing = max(1, int(desk.run.units_cap * self.selection_share))
+        part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget.delta)
+        fitted = []
+        for index, setting in enumerate(settings):
+            terms = dict(zip(_RESERVED, (part.epsilon, part.delta, account, self._seed(index)), strict=True))
+            candidate = clone(self.estimator).set_params(
+                **setting, **{prefix + name: value for name, value in terms.items()}
+            )
+            fitted.append(candidate.fit(_rows(X, ~test), labels[~test]))
+
+        def scores() -> list[int]:
+            held_X, held_y = _rows(X, test), labels[test]
+            return [int(_merits(model, linear, held_X, held_y).sum()) for model in fitted]
+
+        self.best_index_ = desk.best(scores, STEPS, choosing)
+        self.best_params_ = settings[self.best_index_]
+        self.best_estimator_ = fitted[self.best_index_].set_params(**{f"{prefix}ledger": self.ledger})
+        self.results_ = tuple(_private_part(model)[1].result_ for model in fitted)
+        self.guarantee_ = Guarantee(
+            epsilon=budget.epsilon, delta=budget.delta, n=len(labels), simulated=desk.noise.simulated
+        )
+        return self
+
+    def _seed(self, index: int) -> int | None:
+        return None if self.simulate is None else int(self.simulate) + 1 + index
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.classes_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(partial(_winner_has, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(partial(_winner_has, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The winner's score. Exact: for the owner of X and y only; to publish one, use `evaluation`."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags.required = True
+        return tags
+
+
+def held_out(n: int, share: float) -> NDArray[np.bool_]:
+    """Which places are held out: by a hash of the row number, the same for every table of n rows."""
+    hashed = (np.arange(n, dtype=np.uint64) * _HASH) % _MODULUS
+    chosen = hashed < np.uint64(int(share * float(_MODULUS)))
+    if not 0 < int(chosen.sum()) < n:
+        raise DataError(f"{n} records cannot be divided into a part to train on and a part to choose with.")
+    return np.asarray(chosen)
+
+
+def _private_part(estimator: Any) -> tuple[str, Any]:
+    """The private estimator inside, and the prefix of its parameters' names."""
+    if isinstance(estimator, PrivateLinear):
+        return "", estimator
+    if isinstance(estimator, BaseEstimator):
+        for name, part in estimator.get_params(deep=True).items():
+            if isinstance(part, PrivateLinear):
+                return f"{name}__", part
+    raise ParameterError("estimator must be a PrivateClassifier, a PrivateRegressor or a pipeline with one.")
+
+
+def _settings(candidates: Any, prefix: str, known: set[str]) -> list[dict[str, Any]]:
+    settings: list[dict[str, Any]] = []
+    with suppress(Exception):
+        settings = list(ParameterGrid(candidates))
+    if not settings:
+        raise ParameterError("candidates must be a grid, name -> list of values, as in GridSearchCV.")
+    for name in _RESERVED:
+        if any(prefix + name in setting for setting in settings):
+            raise ParameterError(f"{name} belongs to the search itself and cannot be searched over.")
+    if unknown := sorted({name for setting in settings for name in setting} - known):
+        raise ParameterError(
+            f"the estimator has no parameter {unknown[0]!r}. Of a pipeline's step, write step__name."
+        )
+    return settings
+
+
+def _merits(model: Any, linear: Any, X: Any, y: NDArray[Any]) -> Vector:
+    """Whole numbers from 0 (worst) to STEPS (best), one a record."""
+    if not isinstance(linear, PrivateRegressor):
+        return STEPS * np.asarray(model.predict(X) == y, dtype=np.float64)
+    bounds = Range.declare(_private_part(model)[1].target)
+    truth, usable = bounds.encode(numbers(y))
+    error = np.abs(np.clip(model.predict(X), bounds.low, bounds.high) - truth) / (bounds.high - bounds.low)
+    return np.rint(STEPS * np.clip(1.0 - np.where(usable, error, 1.0), 0.0, 1.0))
+
+
+def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Some rows of an array, a sparse matrix or a dataframe."""
+    import narwhals as nw
+
+    places = np.flatnonzero(chosen)
+    with suppress(Exception):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return frame[places].to_native()
+        rows = X.tocsr() if sparse.issparse(X) else X
+        return rows[places] if hasattr(rows, "shape") else np.asarray(rows)[places]
+    raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")

@@ -1,0 +1,13 @@
+"""Private evaluation on a test set: every figure is a charged query and comes with a confidence interval."""
+
+from sottovoce.evaluation.measures import (
+    absolute_error,
+    accuracy,
+    auc,
+    calibration,
+    confusion_matrix,
+    evaluate,
+    log_loss,
+)
+
+__all__ = ["absolute_error", "accuracy", "auc", "calibration", "confusion_matrix", "evaluate", "log_loss"]

@@ -1,0 +1,177 @@
+"""How each figure is computed, charged before the model sees a record, and given its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.accounting import Units
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.targets import Range
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.estimators.declarations import numbers
+from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
+from sottovoce.privacy.counts import Desk, level_margin, sampling_margin
+
+STEPS = 2**20
+"""A bounded loss is counted in whole steps, its largest value being this many."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Examination:
+    """A fitted model, private records and where to pay; every method charges `units` before it predicts."""
+
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    desk: Desk
+    confidence: float
+
+    @property
+    def n(self) -> int:
+        return len(self.y)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        if not hasattr(self.model, "classes_"):
+            raise ParameterError("this figure is for classifiers, and the model has no classes_.")
+        return np.asarray(self.model.classes_)
+
+    def codes(self) -> NDArray[np.intp]:
+        """Place of each label among the model's classes."""
+        places = {label: code for code, label in enumerate(self.classes.tolist())}
+        with suppress(Exception):
+            return np.array([places[label] for label in self.y.tolist()], dtype=np.intp)
+        raise DataError("y holds a label that is none of the model's classes. Clean the test set.")
+
+    def chances(self) -> Matrix:
+        return np.asarray(self.model.predict_proba(self.X), dtype=np.float64)
+
+    def insist_probabilities(self) -> None:
+        if not hasattr(self.model, "predict_proba"):
+            raise ParameterError('this model gives no probabilities. Train it with loss="logistic".')
+
+    def mean(
+        self, name: str, losses: Callable[[], Vector], width: float, steps: int, units: Units
+    ) -> Estimate:
+        """Mean of numbers in [0, width], each rounded to a whole number of steps, so that sums are exact."""
+
+        def compute() -> Vector:
+            return np.array([np.rint(np.clip(losses() / width, 0.0, 1.0) * steps).sum()])
+
+        noisy, scale = self.desk.counts(compute, float(steps), 1, units)
+        unit, error = width / (steps * self.n), 1.0 - self.confidence
+        value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / (2.0 * steps)
+        margin = level_margin(scale, error) * unit + rounding
+        wider = (
+            level_margin(scale, error / 2.0) * unit + rounding + sampling_margin(width, self.n, error / 2.0)
+        )
+        return Estimate(
+            name=name,
+            value=value,
+            low=max(0.0, value - margin),
+            high=min(width, value + margin),
+            population=(max(0.0, value - wider), min(width, value + wider)),
+            confidence=self.confidence,
+            n=self.n,
+        )
+
+    def tallies(
+        self, cells: Callable[[], NDArray[np.intp]], entries: int, units: Units
+    ) -> tuple[Vector, float]:
+        """Noisy number of records in each cell, and the margin that holds for all cells at once.
+
+        Replacing a record takes one from a cell and adds one to another: sqrt2 in l2."""
+
+        def compute() -> Vector:
+            return np.bincount(cells(), minlength=entries).astype(np.float64)
+
+        noisy, scale = self.desk.counts(compute, math.sqrt(2.0) * (1.0 + 2.0**-50), entries, units)
+        return noisy, level_margin(scale, (1.0 - self.confidence) / entries)
+
+    def accuracy(self, units: Units) -> Estimate:
+        return self.mean("accuracy", lambda: _right(self.model, self.X, self.y), 1.0, 1, units)
+
+    def absolute_error(self, target: tuple[float, float], units: Units) -> Estimate:
+        bounds = Range.declare(target)
+
+        def losses() -> Vector:
+            truth, usable = bounds.encode(numbers(self.y))
+            if not usable.all():
+                raise DataError("y holds NaN or infinity. Clean the test set.")
+            predicted = np.clip(numbers(self.model.predict(self.X)), bounds.low, bounds.high)
+            return np.asarray(np.abs(predicted - truth))
+
+        return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
+
+    def log_loss(self, ceiling: float, units: Units) -> Estimate:
+        if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
+            raise ParameterError("ceiling, the most one record's log loss may count, must be positive.")
+        self.insist_probabilities()
+
+        def losses() -> Vector:
+            chances = self.chances()[np.arange(self.n), self.codes()]
+            with np.errstate(divide="ignore"):
+                return np.minimum(-np.log(chances), ceiling)
+
+        return self.mean("log loss", losses, float(ceiling), STEPS, units)
+
+    def confusion(self, units: Units) -> Confusion:
+        count = len(self.classes)
+
+        def cells() -> NDArray[np.intp]:
+            predicted = np.searchsorted(self.classes, self.model.predict(self.X))
+            return np.asarray(self.codes() * count + predicted)
+
+        noisy, margin = self.tallies(cells, count * count, units)
+        return Confusion(
+            classes=tuple(self.classes.tolist()),
+            counts=noisy.reshape(count, count),
+            margin=margin,
+            confidence=self.confidence,
+        )
+
+    def calibration(self, bins: int, units: Units) -> Calibration:
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
+            raise ParameterError("bins must be a whole number from 1 to 1000.")
+        self.insist_probabilities()
+
+        def cells() -> NDArray[np.intp]:
+            chances, codes = self.chances(), self.codes()
+            if chances.shape[1] == 2:
+                stated, happened = chances[:, 1], codes == 1
+            else:
+                stated, happened = chances.max(axis=1), chances.argmax(axis=1) == codes
+            return np.asarray(np.clip((stated * bins).astype(np.intp), 0, bins - 1) * 2 + happened)
+
+        noisy, margin = self.tallies(cells, 2 * bins, units)
+        missed, happened = noisy.reshape(bins, 2).T
+        total = np.maximum(missed + happened, 1.0)
+        return Calibration(
+            edges=np.linspace(0.0, 1.0, bins + 1),
+            counts=missed + happened,
+            frequency=np.clip(happened / total, 0.0, 1.0),
+            low=_share(happened - margin, missed + margin),
+            high=1.0 - _share(missed - margin, happened + margin),
+            confidence=self.confidence,
+        )
+
+
+def _right(model: Any, X: Any, y: NDArray[Any]) -> Vector:
+    predicted = model.predict(X)
+    with suppress(Exception):  # an object's own comparison may fail, and quote it
+        return np.asarray(predicted == y, dtype=np.float64)
+    raise DataError("y cannot be compared with what the model predicts. Clean the test set.")
+
+
+def _share(part: Vector, rest: Vector) -> Vector:
+    """part / (part + rest) where part is positive, else 0; at most 1."""
+    part = np.maximum(part, 0.0)
+    return part / np.maximum(part + np.maximum(rest, 0.0), 1e-300)

@@ -1,0 +1,144 @@
+"""Private evaluation on a test set: every figure is a charged query and comes with a confidence interval.
+
+The guarantee covers the test set's records. It needs a budget of its own: a ledger of the test set, or the
+training data's where the same people are in both. The model is public by then.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.errors import ParameterError
+from sottovoce.estimators.declarations import labelled
+from sottovoce.evaluation.examination import Examination
+from sottovoce.evaluation.figures import Calibration, Confusion, Estimate, Evaluation
+from sottovoce.privacy.counts import Desk
+
+
+def accuracy(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    budget: Budget,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Share of records whose class is predicted. The count moves by at most 1."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    return test.accuracy(test.desk.run.units_left)
+
+
+def log_loss(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    budget: Budget,
+    ceiling: float = math.log(1000.0),
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Mean of min(-log p, ceiling), p the probability the model gave to the true class.
+
+    Without the ceiling one record could move it without bound."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    return test.log_loss(ceiling, test.desk.run.units_left)
+
+
+def absolute_error(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    target: tuple[float, float],
+    budget: Budget,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    return test.absolute_error(target, test.desk.run.units_left)
+
+
+def confusion_matrix(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    budget: Budget,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Confusion:
+    """Records by true and predicted class. The counts move by at most sqrt2 in l2."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    return test.confusion(test.desk.run.units_left)
+
+
+def calibration(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    budget: Budget,
+    bins: int = 10,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    return test.calibration(bins, test.desk.run.units_left)
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    budget: Budget,
+    ceiling: float = math.log(1000.0),
+    bins: int = 10,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+) -> Evaluation:
+    """All four figures of a classifier with probabilities, under one budget."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    share = test.desk.run.share(4)
+    return Evaluation(
+        accuracy=test.accuracy(share),
+        log_loss=test.log_loss(ceiling, share),
+        calibration=test.calibration(bins, share),
+        confusion=test.confusion(share),
+    )
+
+
+def auc(*_: Any, **__: Any) -> NoReturn:
+    """Refused, with the reason."""
+    raise ParameterError(
+        "the area under the ROC curve is not released: it divides by the private number of positives times "
+        "negatives, so one record can move it by any amount when a class is rare. Use calibration or "
+        "confusion_matrix, whose sensitivity is known."
+    )
+
+
+def _test(
+    model: Any,
+    X: Any,
+    y: Any,
+    budget: Budget,
+    ledger: Ledger | None,
+    simulate: int | None,
+    confidence: float,
+) -> Examination:
+    if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
+        raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
+    labels = labelled(X, y)
+    return Examination(model, X, labels, Desk.open(budget, "evaluation", ledger, simulate), confidence)

@@ -1,0 +1,1 @@
+"""Where the minimizer lies, from released answers alone."""

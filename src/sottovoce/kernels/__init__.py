@@ -1,0 +1,1 @@
+"""Exact passes over bounded rows, in NumPy and compiled."""

@@ -1,0 +1,1 @@
+"""The same passes compiled by numba, a few rows at a time."""

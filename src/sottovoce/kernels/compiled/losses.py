@@ -1,0 +1,248 @@
+"""Losses in compiled passes over short runs of rows: what is summed, what is chained, what a trial needs.
+
+With e = exp(-|t|) in (0, 1] nothing overflows or cancels: 1/(1 + e^t) is e/(1 + e) or 1/(1 + e), and
+log(1 + e^-t) = max(-t, 0) + log(1 + e).
+
+Logarithms are taken of products: 1 + e lies in (1, 2], so a run of `RUN` rows multiplies to at most 2^RUN,
+and each factor's two roundings move the sum of logarithms by two units of 2^-53. That is less than three of
+the `function_ulps` that `rounding` allows each row, because the loss ranges over at least log(2)/scale.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sottovoce.kernels.compiled.exponential import decay
+from sottovoce.kernels.compiled.jit import compiled
+from sottovoce.losses import Kind, Logistic, Loss, PseudoHuber, Savage, Sigmoid, SoftplusHinge
+from sottovoce.losses.weighted import ClassWeighted
+
+RUN = 128
+"""Most rows in a run."""
+
+_LOGISTIC, _SIGMOID, _SAVAGE, _PSEUDO_HUBER = range(4)
+
+
+class Twin(NamedTuple):
+    """A loss as compiled code takes it: logistic ones of s = scale (t - shift), pseudo-Huber of t/scale.
+
+    `negative` and `positive` are what records of each class count; elsewhere both are 1."""
+
+    family: int
+    margin: bool
+    scale: float
+    shift: float
+    slope: float
+    low: float
+    high: float
+    negative: float = 1.0
+    positive: float = 1.0
+
+
+def twin_of(loss: Loss) -> Twin | None:
+    """The loss for compiled code; None where it has no compiled formula."""
+    match loss:
+        case ClassWeighted(base, negative, positive):
+            twin = twin_of(base)
+            return twin and twin._replace(negative=negative, positive=positive)
+        case Logistic():
+            family, scale, shift = _LOGISTIC, 1.0, 0.0
+        case SoftplusHinge(scale):
+            family, shift = _LOGISTIC, 1.0
+        case Sigmoid():
+            family, scale, shift = _SIGMOID, 1.0, 0.0
+        case Savage():
+            family, scale, shift = _SAVAGE, 1.0, 0.0
+        case PseudoHuber(scale):
+            family, shift = _PSEUDO_HUBER, 0.0
+        case _:
+            return None
+    bounds = (loss.slope, -loss.curvature_low, loss.curvature_high)
+    return Twin(family, loss.kind is Kind.MARGIN, scale, shift, *bounds)
+
+
+@compiled()
+def place(twin: Twin, products: Any, targets: Any) -> None:
+    """t_i from <x_i, w>, in place: y <x, w> for a margin loss, <x, w> - y for a residual loss."""
+    if twin.margin:
+        chain(twin, products, targets)
+    else:
+        for i in range(products.size):
+            products[i] -= targets[i]
+
+
+@compiled()
+def chain(twin: Twin, slopes: Any, targets: Any) -> None:
+    """Multiply by dt/d<x, w>, in place: the label's sign for a margin loss, 1 for a residual loss."""
+    if twin.margin:
+        for i in range(slopes.size):
+            slopes[i] *= targets[i]
+
+
+@compiled()
+def tangent(twin: Twin, t: Any, targets: Any, slopes: Any, values: Any) -> float:
+    """Sum of phi(t_i) over a run, and phi'(t_i) in `slopes`; both times what the record counts.
+
+    `values`, and `slopes` and the three `rooms` below, are room for a run."""
+    if twin.family == _LOGISTIC:
+        return _logistic_tangent(twin, t, targets, slopes)
+    _plain(twin, t, values, slopes)
+    for i in range(t.size):
+        slopes[i] = min(max(slopes[i], -twin.slope), twin.slope) * _count(twin, targets[i])
+    return _weighted_sum(twin, values[: t.size], targets)
+
+
+@compiled()
+def curvatures(twin: Twin, t: Any, targets: Any, out: Any) -> None:
+    """phi''(t_i) times what the record counts."""
+    if twin.family == _LOGISTIC:
+        for i in range(t.size):
+            e = decay(twin.scale * (t[i] - twin.shift))
+            share = 1.0 / (1.0 + e)
+            out[i] = twin.scale * e * share * share
+    elif twin.family == _SIGMOID:
+        for i in range(t.size):
+            e = decay(t[i])
+            share = 1.0 / (1.0 + e)
+            bend = e * share * share * (1.0 - e) * share
+            out[i] = bend if t[i] >= 0.0 else -bend
+    elif twin.family == _SAVAGE:
+        for i in range(t.size):
+            e = decay(t[i])
+            share = 1.0 / (1.0 + e)
+            p = (e if t[i] >= 0.0 else 1.0) * share
+            out[i] = 2.0 * p * e * share * share * (2.0 - 3.0 * p)
+    else:
+        for i in range(t.size):
+            inverse = 1.0 / _root(twin, t[i])
+            out[i] = inverse * inverse * inverse
+    for i in range(t.size):
+        out[i] = min(max(out[i], twin.low), twin.high) * _count(twin, targets[i])
+
+
+@compiled()
+def mark(twin: Twin, t: Any, marks: Any, slopes: Any) -> None:
+    """What `drop` needs to know of where it starts: 1 + e for a logarithm of it, else phi(t_i)."""
+    if twin.family == _LOGISTIC:
+        for i in range(t.size):
+            marks[i] = 1.0 + decay(twin.scale * (t[i] - twin.shift))
+    else:
+        _plain(twin, t, marks, slopes)
+
+
+@compiled()
+def drop(twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any, rooms: Any) -> float:
+    """Sum of phi(t_i) - phi(t_i + length u_i) over a run, differences taken row by row."""
+    if twin.family == _LOGISTIC:
+        if twin.negative == twin.positive:
+            return twin.positive * _logistic_drop(twin, length, t, moves, marks)
+        return _weighted_logistic_drop(twin, length, t, moves, marks, targets)
+    there, values, slopes = rooms[0, : t.size], rooms[1, : t.size], rooms[2, : t.size]
+    for i in range(t.size):
+        there[i] = t[i] + length * moves[i]
+    _plain(twin, there, values, slopes)
+    for i in range(t.size):
+        values[i] = marks[i] - values[i]
+    return _weighted_sum(twin, values, targets)
+
+
+@compiled()
+def _count(twin: Twin, target: float) -> float:
+    return twin.positive if target > 0.0 else twin.negative
+
+
+@compiled(reorder=True)
+def _weighted_sum(twin: Twin, values: Any, targets: Any) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] * _count(twin, targets[i])
+    return total
+
+
+@compiled(reorder=True)
+def _logistic_tangent(twin: Twin, t: Any, targets: Any, slopes: Any) -> float:
+    below = above = 0.0
+    light = heavy = 1.0
+    for i in range(t.size):
+        s = twin.scale * (t[i] - twin.shift)
+        e = decay(s)
+        factor, linear = 1.0 + e, max(-s, 0.0)
+        positive = targets[i] > 0.0
+        slopes[i] = max(-(e if s >= 0.0 else 1.0) / factor, -1.0) * _count(twin, targets[i])
+        heavy *= factor if positive else 1.0
+        light *= 1.0 if positive else factor
+        above += linear if positive else 0.0
+        below += 0.0 if positive else linear
+    total: float = twin.positive * (above + np.log(heavy)) + twin.negative * (below + np.log(light))
+    return total / twin.scale
+
+
+@compiled(reorder=True)
+def _logistic_drop(twin: Twin, length: float, t: Any, moves: Any, marks: Any) -> float:
+    linear = 0.0
+    start = end = 1.0
+    for i in range(t.size):
+        s = twin.scale * (t[i] - twin.shift)
+        there = twin.scale * ((t[i] + length * moves[i]) - twin.shift)
+        linear += max(-s, 0.0) - max(-there, 0.0)
+        start *= marks[i]
+        end *= 1.0 + decay(there)
+    gain: float = linear + np.log(start / end)
+    return gain / twin.scale
+
+
+@compiled(reorder=True)
+def _weighted_logistic_drop(twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any) -> float:
+    below = above = 0.0
+    light = heavy = light_end = heavy_end = 1.0
+    for i in range(t.size):
+        s = twin.scale * (t[i] - twin.shift)
+        end = twin.scale * ((t[i] + length * moves[i]) - twin.shift)
+        factor = 1.0 + decay(end)
+        linear = max(-s, 0.0) - max(-end, 0.0)
+        positive = targets[i] > 0.0
+        heavy *= marks[i] if positive else 1.0
+        light *= 1.0 if positive else marks[i]
+        heavy_end *= factor if positive else 1.0
+        light_end *= 1.0 if positive else factor
+        above += linear if positive else 0.0
+        below += 0.0 if positive else linear
+    of_positive: float = twin.positive * (above + np.log(heavy / heavy_end))
+    of_negative: float = twin.negative * (below + np.log(light / light_end))
+    return (of_positive + of_negative) / twin.scale
+
+
+@compiled()
+def _plain(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
+    """phi(t_i) and phi'(t_i), neither weighted nor clamped."""
+    if twin.family == _SIGMOID:
+        for i in range(t.size):
+            s = t[i]
+            e = decay(s)
+            share = 1.0 / (1.0 + e)
+            values[i] = min((e if s >= 0.0 else 1.0) * share, 1.0)
+            slopes[i] = -e * share * share
+    elif twin.family == _SAVAGE:
+        for i in range(t.size):
+            s = t[i]
+            e = decay(s)
+            share = 1.0 / (1.0 + e)
+            p = min((e if s >= 0.0 else 1.0) * share, 1.0)
+            values[i] = p * p
+            slopes[i] = -2.0 * p * e * share * share
+    else:
+        for i in range(t.size):
+            s = t[i]
+            root, size = _root(twin, s), abs(s)
+            values[i] = min(size / (1.0 + root), twin.scale) * size
+            slopes[i] = s / root
+
+
+@compiled()
+def _root(twin: Twin, t: float) -> float:
+    """sqrt(1 + (t/c)^2), or 1e150 where it would be more."""
+    u = min(abs(t) / twin.scale, 1e150)
+    root: float = np.sqrt(1.0 + u * u)
+    return root

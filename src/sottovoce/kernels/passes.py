@@ -1,0 +1,153 @@
+"""Blocked passes over the rows: exact sums, accumulated in float64.
+
+Rows are read block by block; each float32 entry is cast to float64 before any product. Consecutive blocks
+form at most 32 stretches, whose bounds depend on n and dim alone: a stretch adds up its blocks in order, and
+stretches are added in order, so the numbers do not depend on how many threads there are. A sum over rows
+meets at most block_length + blocks roundings per entry, and those of `parts` where rows are held in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import final
+
+import numpy as np
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.partitioned import over_parts
+from sottovoce.data.rows import Block, Rows, Sealed
+from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.products import view_for
+from sottovoce.kernels.threads import in_order
+from sottovoce.losses import Loss
+
+_STRETCHES = 32
+_PIECE = 2**15
+"""Rows of a piece of a line: enough to outweigh handing it to a thread."""
+
+
+@over_parts
+def value(rows: Rows, loss: Loss, w: Vector) -> float:
+    """sum of phi(t_i)."""
+    return float(_tangent(rows, loss, w, sloped=False)[-1])
+
+
+@over_parts
+def gradient(rows: Rows, loss: Loss, w: Vector) -> Vector:
+    """sum of phi'(t_i) dt_i/dw."""
+    return _tangent(rows, loss, w, sloped=True)[:-1].copy()
+
+
+@over_parts
+def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector]:
+    """Both sums in one pass: the same numbers as `value` and `gradient`."""
+    total = _tangent(rows, loss, w, sloped=True)
+    return float(total[-1]), total[:-1].copy()
+
+
+def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool) -> Vector:
+    tally = tally_for(rows, loss)
+    return sum_blocks(rows, (rows.dim + 1,), lambda _, block, total: tally.tangent(block, w, sloped, total))
+
+
+@over_parts
+def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
+    """sum of phi''(t_i) x_i x_i', exactly symmetric."""
+    view, tally, convex = view_for(rows), tally_for(rows, loss), loss.curvature_low == 0.0
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        view(block.features).add_outer(total, tally.curvatures(block, w), convex)
+
+    return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
+
+
+@over_parts
+def gram(rows: Rows) -> Matrix:
+    """sum of x_i x_i', exactly symmetric."""
+    view = view_for(rows)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        view(block.features).add_outer(total, None, convex=True)
+
+    return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
+
+
+@over_parts
+def gram_diagonal(rows: Rows) -> Vector:
+    """sum of x_ij^2 for each column j."""
+    view = view_for(rows)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        total += view(block.features).squares()
+
+    return sum_blocks(rows, (rows.dim,), add)
+
+
+@over_parts
+def trials(rows: Rows, loss: Loss, w: Vector, directions: Matrix) -> Vector:
+    """sum of phi(t_i) - phi(t_ij) for each direction p_j, t_ij at w + p_j; differences row by row."""
+    tally, steps = tally_for(rows, loss), np.ascontiguousarray(directions)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        tally.trials(block, w, steps, total)
+
+    return sum_blocks(rows, (len(steps),), add)
+
+
+@final
+class Margins(Sealed):
+    """t_i at w and how fast it moves along a direction, kept for every row: a trial length is O(n)."""
+
+    def __init__(self, rows: Rows, loss: Loss, w: Vector, direction: Vector) -> None:
+        self._rows = rows
+        self._tally = tally_for(rows, loss)
+        self.here, self.moves, self._marks = np.empty(rows.n), np.empty(rows.n), np.empty(rows.n)
+
+        def fill(index: int, block: Block, _: Vector) -> None:
+            span = rows.span(index)
+            self._tally.margins(block, w, direction, self.here[span], self.moves[span])
+            self._marks[span] = self._tally.marks(self.here[span])
+
+        sum_blocks(rows, (), fill)
+
+    def decrease(self, length: float) -> float:
+        """sum of phi(t_i) - phi(t_i + length u_i); differences are taken row by row."""
+
+        def add(index: int, total: Vector) -> None:
+            span = slice(index * _PIECE, (index + 1) * _PIECE)
+            kept = (self.here[span], self.moves[span], self._marks[span], self._rows.targets[span])
+            total += self._tally.drop(length, *kept)
+
+        return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
+
+
+def sum_blocks(rows: Rows, shape: tuple[int, ...], add: Callable[[int, Block, Vector], None]) -> Vector:
+    """Total of what `add` adds for every block, in an order that depends on the number of blocks alone."""
+    if not rows.streamed:
+        return sum_in_order(rows.blocks, shape, lambda index, total: add(index, rows.block(index), total))
+    with closing(rows.read()) as source:
+        total = sum_in_order(
+            rows.blocks, shape, lambda index, total: add(index, next(source), total), in_turn=True
+        )
+        # Reading on to the end lets the source find out whether it changed under way.
+        next(source, None)
+        return total
+
+
+def sum_in_order(
+    blocks: int, shape: tuple[int, ...], add: Callable[[int, Vector], None], in_turn: bool = False
+) -> Vector:
+    """Total of what `add` adds for every index below `blocks`, in an order that depends on `blocks` alone."""
+    share = -(-blocks // _STRETCHES)
+
+    def stretch(number: int) -> Vector:
+        total = np.zeros(shape)
+        for index in range(number * share, min(blocks, (number + 1) * share)):
+            add(index, total)
+        return total
+
+    total = np.zeros(shape)
+    for part in in_order(stretch, -(-blocks // share), in_turn=in_turn):
+        total += part
+    return total

@@ -1,0 +1,182 @@
+"""Products of a block of float32 rows with float64 vectors: the reference in NumPy, and which one to use.
+
+The environment variable SOTTOVOCE_KERNELS chooses: `reference` casts each block to float64 and multiplies by
+BLAS or scipy; `compiled` (numba, extra `sottovoce[fast]`) casts each entry in a register. Unset, large
+tables take the compiled path where numba is installed. Either way a sum of m terms meets at most m roundings,
+which is all that `rounding` asks, and a row's product depends on that row and its place in the block.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from abc import ABC, abstractmethod
+from functools import cache, cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy import sparse
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.rows import Rows
+from sottovoce.errors import ParameterError
+
+WORTH_COMPILING = 2**22
+"""Entries of a table (n times dim, both public) from which loading numba pays for itself."""
+
+_scratch = threading.local()
+
+
+class View(ABC):
+    """One block of rows X, ready to be multiplied; it uses this thread's buffers: one at a time."""
+
+    @abstractmethod
+    def __init__(self, features: Any) -> None: ...
+
+    @abstractmethod
+    def times(self, w: Any) -> Any:
+        """X w, or X W for a matrix of columns."""
+
+    @abstractmethod
+    def gather(self, factors: Vector) -> Vector:
+        """X' c."""
+
+    @abstractmethod
+    def squares(self) -> Vector:
+        """Sum of squares of each column."""
+
+    @abstractmethod
+    def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:
+        """Add X' diag(weights) X, or X'X, as the view's last act; `convex` promises weights of at least 0."""
+
+    @staticmethod
+    def room(dim: int) -> tuple[int, ...]:
+        """Shape of the total that `add_outer` adds to."""
+        return dim, dim
+
+    @staticmethod
+    def matrix(total: Vector, dim: int) -> Matrix:
+        """The total as a matrix, symmetric to the last bit."""
+        return symmetric(total)
+
+
+@final
+class WideView(View):
+    """Dense rows cast to float64 in this thread's buffer."""
+
+    def __init__(self, features: Any) -> None:
+        self._wide: Matrix = double(features)
+
+    def times(self, w: Any) -> Any:
+        return self._wide @ w
+
+    def gather(self, factors: Vector) -> Vector:
+        return np.asarray(self._wide.T @ factors)
+
+    def squares(self) -> Vector:
+        return np.asarray(np.einsum("ij,ij->j", self._wide, self._wide))
+
+    def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
+        wide = self._wide
+        if weights is not None and not convex:
+            total += wide.T @ np.multiply(wide, weights[:, None], out=buffer("weighted", wide.shape))
+            return
+        if weights is not None:
+            wide *= np.sqrt(weights)[:, None]
+        total += wide.T @ wide
+
+
+class SparseView(View):
+    """CSR rows with their entries cast to float64."""
+
+    def __init__(self, features: Any) -> None:
+        self._features = features
+
+    @cached_property
+    def _wide(self) -> Any:
+        return double(self._features)
+
+    def times(self, w: Any) -> Any:
+        return self._wide @ w
+
+    def gather(self, factors: Vector) -> Vector:
+        return np.asarray(self._wide.T @ factors)
+
+    def squares(self) -> Vector:
+        X = self._wide
+        return np.asarray(np.bincount(X.indices, X.data * X.data, minlength=X.shape[1]), dtype=np.float64)
+
+    @final
+    def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
+        wide = self._wide
+        add_sparse(total, wide.T @ (wide if weights is None else scale_sparse(wide, weights)))
+
+
+def view_for(rows: Rows) -> type[View]:
+    """How to view the blocks of these rows, by the setting and by public facts."""
+    if is_compiled(rows.n * rows.dim):
+        from sottovoce.kernels.compiled import products as products_compiled
+
+        return products_compiled.SparseView if rows.sparse else products_compiled.DenseView
+    return SparseView if rows.sparse else WideView
+
+
+def is_compiled(entries: int) -> bool:
+    """Whether passes over a table of so many entries take the compiled path."""
+    match os.environ.get("SOTTOVOCE_KERNELS", ""):
+        case "":
+            return entries >= WORTH_COMPILING and _has_numba()
+        case "reference":
+            return False
+        case "compiled":
+            if _has_numba():
+                return True
+            raise ParameterError(
+                "SOTTOVOCE_KERNELS=compiled needs numba. Install sottovoce[fast], or unset the variable."
+            )
+        case other:
+            raise ParameterError(
+                f"SOTTOVOCE_KERNELS={other!r} must be 'reference' or 'compiled', or unset: the size decides."
+            )
+
+
+@cache
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+def double(features: Any) -> Any:
+    """The block in float64: in this thread's buffer, overwritten by the next block; CSR in a new array."""
+    if sparse.issparse(features):
+        parts = (features.data.astype(np.float64), features.indices, features.indptr)
+        return sparse.csr_array(parts, shape=features.shape)
+    wide = buffer("rows", features.shape)
+    np.copyto(wide, features)
+    return wide
+
+
+def buffer(name: str, shape: tuple[int, int]) -> Matrix:
+    """This thread's array of that name, its content left over from the last use."""
+    size = shape[0] * shape[1]
+    held: Vector | None = getattr(_scratch, name, None)
+    if held is None or held.size < size:
+        held = np.empty(size)
+        setattr(_scratch, name, held)
+    return held[:size].reshape(shape)
+
+
+def symmetric(total: Matrix) -> Matrix:
+    """Rounding may differ across the diagonal: the mean of both halves is symmetric to the last bit."""
+    return 0.5 * (total + total.T)
+
+
+def scale_sparse(features: Any, weights: Vector) -> Any:
+    """diag(weights) X."""
+    data = features.data * np.repeat(weights, np.diff(features.indptr))
+    return sparse.csr_array((data, features.indices, features.indptr), shape=features.shape)
+
+
+def add_sparse(total: Matrix, product: Any) -> None:
+    entries = product.tocoo()
+    total[entries.row, entries.col] += entries.data

@@ -1,0 +1,163 @@
+"""Blocked passes over the rows for K linear scores at once: exact sums, accumulated in float64.
+
+Scores are kept class by class, shape (K, rows of the block), so that maxima, exponentials and sums run along
+contiguous memory. Blocks are read and added as in `kernels`: the numbers do not depend on the thread count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.partitioned import over_parts
+from sottovoce.data.rows import Block, Rows
+from sottovoce.kernels.passes import sum_blocks, sum_in_order
+from sottovoce.kernels.products import add_sparse, double, scale_sparse, symmetric
+
+Codes = NDArray[np.intp]
+
+
+@over_parts
+def value(rows: Rows, weights: Matrix) -> float:
+    """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        features, targets = block
+        total += losses(_scores(double(features), weights), _codes(targets)).sum()
+
+    return float(sum_blocks(rows, (), add))
+
+
+@over_parts
+def gradient(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of (p_i - e_y) x_i', shape (K, dim)."""
+
+    def add(_: int, block: Block, total: Matrix) -> None:
+        features, targets = block
+        wide = double(features)
+        scores = _scores(wide, weights)
+        probabilities(scores)
+        scores[_codes(targets), np.arange(targets.size)] -= 1.0
+        total += _gather(scores, wide)
+
+    return sum_blocks(rows, weights.shape, add)
+
+
+@over_parts
+def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
+    """Both sums in one pass: the same numbers as `value` and `gradient`."""
+    classes = len(weights)
+
+    def add(_: int, block: Block, total: Matrix) -> None:
+        features, targets = block
+        wide, codes = double(features), _codes(targets)
+        scores = _scores(wide, weights)
+        total[classes, 0] += losses(scores, codes).sum()
+        scores[codes, np.arange(codes.size)] -= 1.0
+        total[:classes] += _gather(scores, wide)
+
+    total = sum_blocks(rows, (classes + 1, rows.dim), add)
+    return float(total[classes, 0]), total[:classes].copy()
+
+
+@over_parts
+def hessian(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of (diag(p_i) - p_i p_i') (x) x_i x_i', exactly symmetric; class by class, shape (K dim, K dim)."""
+    classes, dim = weights.shape
+
+    def add(_: int, block: Block, total: Matrix) -> None:
+        wide = double(block.features)
+        chances = _scores(wide, weights)
+        probabilities(chances)
+        for j in range(classes):
+            for k in range(j, classes):
+                factor = chances[j] * ((j == k) - chances[k])
+                place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
+                if sparse.issparse(wide):
+                    add_sparse(place, wide.T @ scale_sparse(wide, factor))
+                else:
+                    place += wide.T @ (wide * factor[:, None])
+
+    upper = sum_blocks(rows, (classes * dim, classes * dim), add)
+    for j in range(classes):
+        for k in range(j + 1, classes):
+            upper[k * dim : (k + 1) * dim, j * dim : (j + 1) * dim] = upper[
+                j * dim : (j + 1) * dim, k * dim : (k + 1) * dim
+            ].T
+    return symmetric(upper)
+
+
+@over_parts
+def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vector:
+    """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row."""
+    ends = directions + weights
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        features, targets = block
+        wide, codes = double(features), _codes(targets)
+        here = losses(_scores(wide, weights), codes)
+        for j, end in enumerate(ends):
+            total[j] += (here - losses(_scores(wide, end), codes)).sum()
+
+    return sum_blocks(rows, (len(directions),), add)
+
+
+def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix, Matrix]:
+    """Scores at W, and how fast they move along the direction, each of shape (K, n)."""
+    here, moves = np.empty((len(weights), rows.n)), np.empty((len(weights), rows.n))
+
+    def fill(index: int, block: Block, _: Vector) -> None:
+        wide = double(block.features)
+        here[:, rows.span(index)] = _scores(wide, weights)
+        moves[:, rows.span(index)] = _scores(wide, direction)
+
+    sum_blocks(rows, (), fill)
+    return here, moves
+
+
+def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
+    """sum of the losses at scores `here` minus those at here + length moves: differences row by row."""
+
+    def add(index: int, total: Vector) -> None:
+        span = rows.span(index)
+        codes = _codes(rows.targets[span])
+        there = here[:, span] + length * moves[:, span]
+        total += (losses(here[:, span].copy(), codes) - losses(there, codes)).sum()
+
+    return float(sum_in_order(rows.blocks, (), add))
+
+
+def losses(scores: Matrix, codes: Codes) -> Vector:
+    """log(sum_k exp(z_k)) - z_y for each column of scores, never negative; scores become probabilities."""
+    own = scores[codes, np.arange(codes.size)]
+    top, total = probabilities(scores)
+    return np.maximum(np.log(total) - (own - top), 0.0)
+
+
+def probabilities(scores: Matrix) -> tuple[Vector, Vector]:
+    """Turn scores into probabilities, in place; returns max z and sum_k exp(z_k - max z), at least 1."""
+    top: Vector = scores.max(axis=0)
+    scores -= top
+    np.exp(scores, out=scores)
+    total: Vector = scores.sum(axis=0)
+    scores /= total
+    return top, total
+
+
+def _scores(wide: Any, weights: Matrix) -> Matrix:
+    if sparse.issparse(wide):
+        return np.ascontiguousarray((wide @ weights.T).T)
+    return np.asarray(weights @ wide.T)
+
+
+def _gather(factors: Matrix, wide: Any) -> Matrix:
+    """sum of factor_i x_i' over the block, shape (K, dim)."""
+    return np.asarray((wide.T @ factors.T).T if sparse.issparse(wide) else factors @ wide)
+
+
+def _codes(targets: Vector) -> Codes:
+    return targets.astype(np.intp)

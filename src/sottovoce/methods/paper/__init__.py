@@ -1,0 +1,1 @@
+"""The methods of Gao and Wright, with their guarantees repaired."""

@@ -1,0 +1,65 @@
+"""Gradient steps where the gradient is large, negative-curvature steps where it is not (Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.methods.curvature import curvature_of
+from sottovoce.methods.loop import Evidence, Rule, Walk
+from sottovoce.result import Stop
+
+if TYPE_CHECKING:
+    from sottovoce.methods.steps import StepRule
+    from sottovoce.methods.stopping import StoppingTest
+    from sottovoce.questions import Derivatives
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CurvatureDescent(Rule):
+    """Algorithm 1 of the paper with the step rule, the test and the prices as parts.
+
+    Curvature is asked for only where the gradient passed its test and the curvature is not yet settled; where
+    no answer could settle it, the run ends as soon as none is found that bends down.
+    `ask` answers in place of the walk's own questions: mini-batches. Where a gradient looks short enough but
+    is too noisy to pass, `confirm_units` buy a second look; 0 buys none."""
+
+    step: StepRule
+    test: StoppingTest
+    gradient_units: int
+    curvature_units: int
+    ask: Derivatives | None = None
+    confirm_units: int = 0
+
+    def visit(self, walk: Walk) -> Stop | None:
+        here = walk.gradient(self.gradient_units, self.ask)
+        spent = here.gradient.units
+        if self.confirm_units and self.test.unsure(here, walk.problem):
+            here = walk.gradient(min(self.confirm_units, walk.ask.units_left), self.ask)
+            spent += here.gradient.units
+        if not self.test.gradient(here, walk.problem):
+            self._follow_gradient(walk, here, spent)
+            return None
+        if self.test.curvature(here, walk.problem):
+            walk.record("stop", spent)
+            return self.test.verdict
+        bend, here = curvature_of(walk.problem).look(walk, here, self.curvature_units, self.ask)
+        spent += bend.units
+        if self.test.curvature(here, walk.problem):
+            walk.record("stop", spent)
+            return self.test.verdict
+        if not self.test.saddle(here, walk.problem):
+            if not bend.settles:
+                walk.record("stop", spent)
+                return Stop.WITHIN_NOISE
+            self._follow_gradient(walk, here, spent)
+            return None
+        direction, eigenvalue = bend.downhill(here.gradient.value)
+        step = self.step.curvature_step(walk, here, direction, eigenvalue)
+        walk.record("negative curvature", spent + step.units, step=step.vector)
+        return None
+
+    def _follow_gradient(self, walk: Walk, here: Evidence, spent: int) -> None:
+        step = self.step.gradient_step(walk, here)
+        walk.record("gradient step", spent + step.units, step=step.vector)

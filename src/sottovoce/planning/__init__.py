@@ -1,0 +1,1 @@
+"""What a budget can buy, from public numbers, before any data is read."""

@@ -1,0 +1,110 @@
+"""What a method can expect of a budget: the frame that all forecasts share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from sottovoce.result import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.planning.outline import QueryNoise
+    from sottovoce.planning.quotes import Quotes
+    from sottovoce.questions import Problem
+
+_SMALLEST = 1e-12
+"""No forecast looks for a tolerance below this."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a run asks: at most `steps` steps (`first_steps` in a first phase), and each kind of query."""
+
+    steps: int
+    noise: tuple[QueryNoise, ...]
+    first_steps: int | None = None
+    majorizer: str | None = None
+
+    @property
+    def passes(self) -> int:
+        """Expected passes over the data; a batch counts as the part it reads."""
+        return math.ceil(math.fsum(query.times * query.part for query in self.noise) - 1e-9)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """`gradient` and `curvature` are the smallest tolerances that a run can expect to reach."""
+
+    mu: float
+    costs: Costs
+    gradient: float
+    curvature: float
+
+
+class Prospect(ABC):
+    """The forecast of one method, from its own prices. `free`: it also runs without a tolerance."""
+
+    free: ClassVar[bool] = False
+
+    @abstractmethod
+    def reaches(self, quotes: Quotes) -> bool:
+        """Whether a run can expect to reach the tolerance of its goal."""
+
+    @abstractmethod
+    def curvature(self, quotes: Quotes) -> float:
+        """The smallest curvature tolerance that the budget can show, whatever the gradient's."""
+
+    @abstractmethod
+    def costs(self, quotes: Quotes) -> Costs:
+        """What the run for this goal asks."""
+
+    def forecast(self, quotes: Quotes) -> Forecast:
+        curvature, gradient = self.curvature(quotes), self.gradient(quotes)
+        aim = quotes
+        if not self.free and (quotes.goal.tolerance is None or not self.reaches(quotes)):
+            aim = quotes.aiming(self._wish(quotes, gradient))
+        return Forecast(
+            mu=math.sqrt(quotes.ask.mu_squared(quotes.units)),
+            costs=self.costs(aim),
+            gradient=gradient,
+            curvature=curvature,
+        )
+
+    def gradient(self, quotes: Quotes) -> float:
+        """The smallest gradient tolerance within reach, beside the curvature wanted or, if that cannot be
+        shown, the smallest that can."""
+        ceiling = quotes.problem.gradient_ceiling(quotes.start)
+        base = quotes.aiming(self._wish(quotes, ceiling / 30.0))
+
+        def works(gradient: float) -> bool:
+            return self.reaches(base.aiming(self._wish(quotes, gradient), same_order=True))
+
+        found = least(works, _SMALLEST, ceiling)
+        return ceiling if found is None else found
+
+    def _wish(self, quotes: Quotes, gradient: float) -> Tolerance:
+        wanted = None if quotes.goal.tolerance is None else quotes.goal.tolerance.curvature
+        usual = Tolerance(gradient=gradient, curvature=wanted).resolved(quotes.problem).curvature
+        assert usual is not None
+        return Tolerance(gradient=gradient, curvature=max(usual, self.curvature(quotes), _SMALLEST))
+
+
+def just_tested(problem: Problem) -> Tolerance:
+    """A wish whose curvature the structural floor just fails to promise, if any can be tested at all."""
+    return Tolerance(gradient=1.0, curvature=max(-0.999 * problem.curvature_floor, _SMALLEST))
+
+
+def least(works: Callable[[float], bool], low: float, high: float) -> float | None:
+    """The least number that works, to one part in a thousand, rounded up; None if `high` does not work."""
+    if not works(high):
+        return None
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high

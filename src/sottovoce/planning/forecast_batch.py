@@ -1,0 +1,66 @@
+"""Forecast of `descent-b`: equal prices for many small batches, then a measured end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from sottovoce.accounting.events import Query
+from sottovoce.certificate import Levels, scalar_margin
+from sottovoce.planning.forecast import Costs, Prospect
+from sottovoce.planning.forecast_ours import bound_at_the_end, measurements
+from sottovoce.privacy.batches import gradient_sampling
+
+if TYPE_CHECKING:
+    from sottovoce.methods.batch_descent import BatchDescent
+    from sottovoce.planning.outline import QueryNoise
+    from sottovoce.planning.quotes import Quotes
+
+
+@final
+@dataclass(frozen=True)
+class BatchProspect(Prospect):
+    """Steps fade to nothing, so what they leave behind is the noise of a batch averaged over the momentum."""
+
+    method: BatchDescent
+    free: ClassVar[bool] = True
+
+    def reaches(self, quotes: Quotes) -> bool:
+        tolerance = quotes.goal.tolerance
+        assert tolerance is not None
+        assert tolerance.curvature is not None
+        step, _, *end = self._noise(quotes)
+        noise = math.hypot(step.norm, gradient_sampling(quotes.problem, self._size(quotes)))
+        left = noise * math.sqrt(1.0 - self.method.momentum)
+        found = bound_at_the_end(quotes, self._levels(quotes), end, left)
+        return self.curvature(quotes) <= tolerance.curvature and found <= tolerance.gradient
+
+    def curvature(self, quotes: Quotes) -> float:
+        kept = self.method.prices(quotes.units, self._steps(quotes))[2]
+        margin = scalar_margin(
+            quotes.scalar(Query.EIGENVALUE, kept).scale, self._levels(quotes).curvature(self.method.looks)
+        )
+        return min(-quotes.problem.curvature_floor, margin)
+
+    def costs(self, quotes: Quotes) -> Costs:
+        return Costs(steps=self._steps(quotes), noise=tuple(self._noise(quotes)))
+
+    def _noise(self, quotes: Quotes) -> list[QueryNoise]:
+        method, size, steps = self.method, self._size(quotes), self._steps(quotes)
+        units, look, kept = method.prices(quotes.units, steps)
+        looked = min(quotes.problem.n, method.look_batch * size)
+        return [
+            quotes.gradient(units, steps + method.looks - 1, size=size),
+            quotes.hessian(look, method.looks - 1, size=looked),
+            *measurements(quotes, self._levels(quotes), kept, kept),
+        ]
+
+    def _size(self, quotes: Quotes) -> int:
+        return self.method.batch(quotes.problem.n)
+
+    def _steps(self, quotes: Quotes) -> int:
+        return self.method.planned(quotes.problem.n)
+
+    def _levels(self, quotes: Quotes) -> Levels:
+        return Levels(confidence=quotes.goal.confidence, gradient_tests=2, curvature_tested=True)

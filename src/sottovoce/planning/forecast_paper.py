@@ -1,0 +1,201 @@
+"""Forecasts of the paper's methods: what their own prices add up to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.accounting.convert import rho_published
+from sottovoce.certificate import spectral_margin
+from sottovoce.errors import BudgetExceeded
+from sottovoce.methods.paper.constants import PUBLISHED_SLACK, trial_count
+from sottovoce.methods.paper.gap import MeasuredGap, PublicGap
+from sottovoce.methods.paper.opt import SearchedSteps
+from sottovoce.methods.paper.phases import optimistic
+from sottovoce.methods.paper.trust_region import TrustRegionMethod
+from sottovoce.planning.forecast import Costs, Prospect, just_tested
+from sottovoce.privacy.batches import gradient_sampling
+
+if TYPE_CHECKING:
+    from sottovoce.methods.paper.phases import Frame, PaperMethod
+    from sottovoce.methods.paper.pricing import Sufficient
+    from sottovoce.planning.outline import QueryNoise
+    from sottovoce.planning.quotes import Quotes
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Bill:
+    """What the questions of an expected run cost, in units; `glances` are those of mini-batches.
+
+    `hessians` whole ones are set aside, and `asked` of them expected."""
+
+    visits: int
+    gradient: int
+    search: int = 0
+    confirmation: int = 0
+    hessian: int = 0
+    hessians: int = 0
+    asked: int = 0
+    glances: int = 0
+    glance: int = 0
+    glance_hessian: int = 0
+
+    @property
+    def total(self) -> int:
+        glances = self.glances * (self.glance + self.glance_hessian)
+        visits = self.visits * (self.gradient + self.search)
+        return glances + visits + self.confirmation + self.hessians * self.hessian
+
+
+@final
+@dataclass(frozen=True)
+class PaperProspect(Prospect):
+    """T visits are enough by the analysis; forecasts count on ceil(sqrt(T)), as the paper's first phase does,
+    and on ceil(sqrt(T / b)) where a search tries steps b times as long. All are priced as near the goal."""
+
+    method: PaperMethod
+
+    def reaches(self, quotes: Quotes) -> bool:
+        frame = self._frame(quotes)
+        assert frame.target.curvature is not None
+        if frame.is_published:
+            return self._within_noise(quotes, frame)
+        if self.curvature(quotes) > frame.target.curvature:
+            return False
+        return self._bill(quotes, frame).total <= quotes.units
+
+    def curvature(self, quotes: Quotes) -> float:
+        """At most a fixed part of the budget buys a Hessian, whose margin may be a fixed part of the wish."""
+        floor = -quotes.problem.curvature_floor
+        if quotes.goal.tolerance is None:
+            return self.curvature(quotes.aiming(just_tested(quotes.problem)))
+        frame = self._frame(quotes)
+        if not frame.curvature_tested:
+            return floor
+        if frame.is_published:
+            return PUBLISHED_SLACK * self._published_noise(quotes, frame)[1].norm
+        prices = self.method.prices(frame, frame.phases[-1][0], 0)
+        most = int(quotes.units * prices.curvature_most)
+        if isinstance(self.method, TrustRegionMethod):
+            most = min(most, quotes.units // (2 * self._expected(frame)))
+        margin = quotes.hessian(most).scale / self._clear_scale(quotes, prices)
+        return min(floor, margin)
+
+    def costs(self, quotes: Quotes) -> Costs:
+        frame = self._frame(quotes)
+        visits = [count for count, _ in frame.phases]
+        return Costs(
+            steps=visits[-1],
+            first_steps=visits[0] if len(visits) > 1 else None,
+            noise=tuple(
+                self._published_noise(quotes, frame)
+                if frame.is_published
+                else self._billed_noise(quotes, frame, self._bill(quotes, frame))
+            ),
+        )
+
+    def _frame(self, quotes: Quotes) -> Frame:
+        gap = PublicGap() if isinstance(self.method.gap, MeasuredGap) else self.method.gap
+        return self.method.frame(quotes.problem, quotes.goal, gap.bound(quotes.ask, quotes.start)[0])
+
+    def _expected(self, frame: Frame) -> int:
+        visits = frame.phases[-1][0]
+        if isinstance(self.method, SearchedSteps):
+            visits = math.ceil(visits / self.method.search.longer)
+        return optimistic(visits)
+
+    def _bill(self, quotes: Quotes, frame: Frame) -> Bill:
+        method, visits = self.method, self._expected(frame)
+        prices = method.prices(frame, frame.phases[-1][0], 0)
+        walk, ask = quotes.walk(frame.levels), quotes.ask
+        gradient = prices.wanted(walk, ask)
+        hessian = prices.clear_curvature(walk, ask) if prices.hessians else 0
+        trusts = isinstance(method, TrustRegionMethod)
+        glances, glance, glance_hessian = 0, 0, 0
+        if method.batch is not None:
+            batch = ask.batched(method.batch.size(quotes.problem.n), shared=method.batch.shared)
+            glance = prices.wanted(walk, batch)
+            glance_hessian = prices.clear_curvature(walk, batch) if trusts else 0
+            # mini-batches may use half; visits beyond that, and the last, read all records
+            glances = min(visits, quotes.units // 2 // (glance + glance_hessian))
+            visits = max(1, visits - glances)
+        return Bill(
+            visits=visits,
+            gradient=gradient,
+            search=gradient if isinstance(method, SearchedSteps) else 0,
+            confirmation=0 if trusts else prices.second_look(walk, ask),
+            hessian=hessian,
+            hessians=visits if trusts else prices.hessians,
+            asked=visits if trusts else int(frame.curvature_tested),
+            glances=glances,
+            glance=glance,
+            glance_hessian=glance_hessian,
+        )
+
+    def _first_units(self, quotes: Quotes, frame: Frame) -> tuple[int | None, int | None]:
+        """What the very first gradient, and a Hessian with it, cost, where they are of all records."""
+        visits, share = frame.phases[0]
+        prices = self.method.prices(frame, visits, quotes.units - int(quotes.units * share))
+        walk = quotes.walk(frame.levels, quotes.start)
+        if self.method.batch is not None:
+            return None, None
+        try:
+            if isinstance(self.method, TrustRegionMethod):
+                return prices.trust_units(walk, quotes.ask)
+            return prices.descent_units(walk, quotes.ask, confirms=True)[0], None
+        except BudgetExceeded:
+            return None, None
+
+    def _billed_noise(self, quotes: Quotes, frame: Frame, bill: Bill) -> list[QueryNoise]:
+        first, first_hessian = self._first_units(quotes, frame)
+        noise = [quotes.gradient(bill.gradient, bill.visits, first=first)]
+        if bill.confirmation:
+            noise.append(quotes.gradient(bill.confirmation))
+        if bill.search:
+            assert isinstance(self.method, SearchedSteps)
+            share = self.method.search
+            count = trial_count(share.gradient_shrink, share.longer)
+            noise.append(quotes.search(bill.search, share.gradient_shrink, count, bill.visits))
+        if bill.asked:
+            noise.append(quotes.hessian(bill.hessian, bill.asked, first=first_hessian))
+        if bill.glances:
+            assert self.method.batch is not None
+            size = self.method.batch.size(quotes.problem.n)
+            noise.append(quotes.gradient(bill.glance, bill.glances, size=size))
+            if bill.glance_hessian:
+                noise.append(quotes.hessian(bill.glance_hessian, bill.glances, size=size))
+        return noise
+
+    def _clear_scale(self, quotes: Quotes, prices: Sufficient) -> float:
+        """Noise sd of a Hessian that shows a curvature tolerance of 1."""
+        margin = spectral_margin(1.0, quotes.problem.dim, prices.levels.curvature(1))
+        return prices.curvature_accuracy / margin
+
+    def _within_noise(self, quotes: Quotes, frame: Frame) -> bool:
+        """Whether noise alone, and what a step leaves behind of it, passes the paper's test."""
+        assert frame.target.curvature is not None
+        gradient, hessian, *_ = self._published_noise(quotes, frame)
+        left = gradient.scale
+        if self.method.batch is not None:
+            left = math.hypot(
+                left, gradient_sampling(quotes.problem, self.method.batch.size(quotes.problem.n))
+            )
+        seen = math.hypot(gradient.norm, left)
+        return seen <= frame.target.gradient and hessian.norm <= frame.target.curvature
+
+    def _published_noise(self, quotes: Quotes, frame: Frame) -> list[QueryNoise]:
+        """Of the first phase, whose visits are asked for in full whenever the test does not end it."""
+        method, (visits, share) = self.method, frame.phases[0]
+        times = self._expected(frame)
+        if method.batch is not None:
+            size = method.batch.size(quotes.problem.n)
+            units = method.published_batch_units(quotes.units, visits, share)
+            return [quotes.gradient(units, times, size=size), quotes.hessian(units, size=size)]
+        rho = share * rho_published(quotes.budget.epsilon, quotes.budget.delta)
+        gradient, hessian, search = method.published_units(quotes.ask, quotes.far, visits, rho)
+        noise = [quotes.gradient(gradient, times), quotes.hessian(hessian)]
+        if isinstance(method, SearchedSteps):
+            noise.append(quotes.comparisons(search, times))
+        return noise

@@ -1,0 +1,245 @@
+"""What a budget can buy, before any data is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+from sottovoce.accounting import Budget
+from sottovoce.accounting.convert import rho_published
+from sottovoce.errors import ParameterError
+from sottovoce.methods.loop import Method
+from sottovoce.methods.registry import by_name
+from sottovoce.planning.forecast import least
+from sottovoce.planning.outline import QueryNoise
+from sottovoce.planning.prospects import prospect_of
+from sottovoce.planning.quotes import Quotes
+from sottovoce.regularizers import L2
+from sottovoce.result import Tolerance
+from sottovoce.training import goal_for
+
+if TYPE_CHECKING:
+    from sottovoce.losses import Loss
+    from sottovoce.questions import Problem
+    from sottovoce.regularizers import Regularizer
+
+_MOST_RECORDS = 2**33
+"""Past this many, rounding in the sums moves an answer further than a record does: more would not help."""
+_EPSILONS = (1e-4, 1000.0)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Nearest:
+    """Wishes near an impossible one: each alone, the others kept, would do. None: not even the largest."""
+
+    gradient: float
+    curvature: float
+    n: int | None
+    epsilon: float | None
+
+    def __str__(self) -> str:
+        ways = [f"tolerance gradient={self.gradient:.2g}, curvature={max(self.curvature, 0.0):.2g}"]
+        if self.n is not None:
+            ways.append(f"n={self.n}")
+        if self.epsilon is not None:
+            ways.append(f"epsilon={self.epsilon:.2g}")
+        return " or ".join(ways)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A forecast from public numbers: no promise, but what the method's own prices allow.
+
+    At most `steps` steps are taken (paper: T), `first_steps` of them in a first phase (T_1), and `passes`
+    over the data are expected. `gradient` and `curvature` are the smallest tolerances the method can expect
+    to reach. `minimal_n` is the least n for the wanted tolerance by the same formulas, `paper_minimal_n` that
+    of Gao & Wright's theorem for this kind of method, errata repaired. `seconds` is measured on synthetic
+    rows on this machine. Steps, passes and noise are of the run for the wanted tolerance; where that is out
+    of reach of a method that stops at a tolerance, of the run for the smallest within reach."""
+
+    n: int
+    dim: int
+    classes: int
+    weights: int
+    method: str
+    calibration: str
+    epsilon: float
+    delta: float
+    mu: float
+    steps: int
+    first_steps: int | None
+    passes: int
+    majorizer: str | None
+    noise: tuple[QueryNoise, ...]
+    gradient: float
+    curvature: float
+    confidence: float
+    tolerance: Tolerance | None = None
+    feasible: bool | None = None
+    minimal_n: int | None = None
+    paper_minimal_n: int | None = None
+    nearest: Nearest | None = None
+    seconds: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        first = "" if self.first_steps is None else f" ({self.first_steps} in a first phase)"
+        lines = [
+            f"{self.method} on n = {self.n} records with {self.weights} weights, epsilon = {self.epsilon:g}, "
+            f"delta = {self.delta:.3g} (mu = {self.mu:.4g})",
+            f"at most {self.steps} steps{first}, about {self.passes} passes over the data"
+            + ("" if self.seconds is None else f", about {self.seconds:.2g} seconds on this machine"),
+        ]
+        if self.majorizer is not None:
+            lines.append(f"curvature is bounded from {self.majorizer}")
+        lines += [_described(query) for query in self.noise]
+        curvature = 0.0 if self.curvature <= 0.0 else -self.curvature
+        reached = f"a gradient norm of {self.gradient:.3g} and a curvature of {curvature:.3g}"
+        if self.calibration == "published":
+            lines.append(f"can expect noisy answers within {reached}")
+        else:
+            lines.append(f"can expect to certify {reached}, with {100 * self.confidence:.6g} % confidence")
+        if self.tolerance is not None:
+            wish = f"gradient {self.tolerance.gradient:g}, curvature {self.tolerance.curvature:.3g}"
+            lines.append(f"wanted: {wish}: {'possible' if self.feasible else 'out of reach'}")
+            lines.append(f"n needed: {_shown(self.minimal_n)} (the paper's: {_shown(self.paper_minimal_n)})")
+        if self.nearest is not None:
+            lines.append(f"nearest possible: {self.nearest}")
+        return "\n".join(lines)
+
+
+def plan(
+    *,
+    n: int,
+    dim: int,
+    loss: Loss,
+    budget: Budget,
+    regularizer: Regularizer | None = None,
+    method: str | Method = "majorize",
+    radius: float = 1.0,
+    classes: int = 2,
+    tolerance: Tolerance | None = None,
+    confidence: float = 0.99,
+    calibration: str = "tight",
+    target: tuple[float, float] | None = None,
+    intercept: bool = False,
+    nonzeros: int | None = None,
+    timed: bool = True,
+) -> Plan:
+    """Forecast a run from what is public: noise of every query, steps, and what can be certified.
+
+    `dim` is the width of a row, the intercept included; with three or more `classes` (softmax, the loss is
+    then "logistic") each class has as many weights. With a `tolerance` the plan says whether it is within
+    reach, how many records it takes, and which wish nearby would do; without one, a method that needs a
+    tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe."""
+    from sottovoce.planning.timing import Shape
+
+    if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
+        raise ParameterError("n and dim must be whole numbers of at least 1.")
+    if not isinstance(budget, Budget):
+        raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
+    if not 0.0 < confidence < 1.0:
+        raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
+    if not isinstance(classes, int) or classes < 2 or (classes > 2 and loss.name != "logistic"):
+        raise ParameterError("classes must be 2 or, with the logistic loss (softmax), more.")
+    chosen = by_name(method) if isinstance(method, str) else method
+    prospect = prospect_of(chosen)
+    shape = Shape(
+        dim=dim,
+        loss=loss,
+        regularizer=regularizer or L2(0.0),
+        radius=radius,
+        classes=classes,
+        target=target,
+        intercept=intercept,
+        nonzeros=nonzeros,
+    )
+    outline = shape.outline(n)
+    goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
+    quotes = Quotes.of(outline, chosen, goal, budget)
+    here = prospect.forecast(quotes)
+    found = Plan(
+        n=n,
+        dim=dim,
+        classes=classes,
+        weights=outline.problem.dim,
+        method=chosen.name,
+        calibration=goal.calibration.value,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        mu=here.mu,
+        steps=here.costs.steps,
+        first_steps=here.costs.first_steps,
+        passes=here.costs.passes,
+        majorizer=here.costs.majorizer,
+        noise=here.costs.noise,
+        gradient=here.gradient,
+        curvature=here.curvature,
+        confidence=confidence,
+        tolerance=goal.tolerance,
+        seconds=shape.seconds(n, here.costs) if timed else None,
+    )
+    wanted = goal.tolerance
+    if wanted is None:
+        return found
+
+    def reaches(records: int, epsilon: float) -> bool:
+        allowed = Budget(epsilon=epsilon, delta=budget.delta)
+        return prospect.reaches(
+            Quotes.of(outline.holding(records), chosen, replace(goal, budget=allowed), allowed)
+        )
+
+    feasible = prospect.reaches(quotes)
+    enough = least(lambda size: reaches(math.ceil(size), budget.epsilon), 1, _MOST_RECORDS)
+    records = None if enough is None else math.ceil(enough)
+    nearest = None
+    if not feasible:
+        nearest = Nearest(
+            gradient=max(wanted.gradient, here.gradient),
+            curvature=max(wanted.curvature or 0.0, here.curvature),
+            n=records,
+            epsilon=least(lambda epsilon: reaches(n, epsilon), *_EPSILONS),
+        )
+    return replace(
+        found,
+        feasible=feasible,
+        minimal_n=records,
+        paper_minimal_n=_papers(chosen, outline.problem, wanted, budget, confidence),
+        nearest=nearest,
+    )
+
+
+def _papers(method: Method, problem: Problem, tolerance: Tolerance, budget: Budget, confidence: float) -> int:
+    """n_min of the paper's theorem for this kind of method, else for short steps, at the same zCDP budget."""
+    from sottovoce.methods.paper.opt import SearchedSteps
+    from sottovoce.methods.paper.phases import PaperMethod
+    from sottovoce.reproduce import sample_complexity as paper
+
+    setting = paper.Setting.of(problem, tolerance, failure=1.0 - confidence)
+    rho = rho_published(budget.epsilon, budget.delta)
+    if isinstance(method, SearchedSteps):
+        noise = paper.Multipliers.line_search(rho, setting.searched_visits)
+        return paper.line_search(setting, noise).records
+    noise = paper.Multipliers.short_step(rho, setting.short_visits)
+    if isinstance(method, PaperMethod) and method.batch is not None:
+        return paper.mini_batch(setting, noise, method.batch.fraction).records
+    return paper.short_step(setting, noise).records
+
+
+def _described(query: QueryNoise) -> str:
+    times = "" if query.times == 1 else f", {query.times} times"
+    part = "" if query.part == 1.0 else f" of {100 * query.part:.3g} % of the records"
+    return (
+        f"noise of the {query.query}{part}: sd {query.scale:.3g} an entry, norm about {query.norm:.3g}, "
+        f"for {100 * query.share:.3g} % of the budget{times}"
+    )
+
+
+def _shown(number: int | None) -> str:
+    return "no number of records will do" if number is None else f"{number}"

@@ -1,0 +1,1 @@
+"""The trusted room: what is charged, computed and released, and how far one record can move it."""

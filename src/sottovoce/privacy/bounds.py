@@ -1,0 +1,278 @@
+"""Sensitivities of queries as computed: the mathematical bound plus what floating point adds."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from sottovoce.accounting.events import Query
+from sottovoce.errors import ParameterError
+from sottovoce.privacy import sensitivity
+from sottovoce.privacy.rounding import gamma
+from sottovoce.questions import Calibration
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.losses import Loss
+    from sottovoce.privacy.rounding import Arithmetic
+    from sottovoce.questions import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds(ABC):
+    """How far each computed answer can move when one record is replaced: Delta + 2E, from public numbers.
+
+    Every method takes the weights at which the query is asked, because they are public when it is asked.
+    A model adds how far one record moves its gradient, Hessian and value (Delta).
+    Under published calibration gradient, Hessian and line search take the paper's larger figures, with
+    B_g = B_H = 1, and are refused where those are too small; the other queries are not the paper's."""
+
+    problem: Problem
+    arithmetic: Arithmetic
+    calibration: Calibration = Calibration.TIGHT
+
+    @abstractmethod
+    def gradient_moves(self, w: Vector) -> float:
+        """Delta of the gradient at w, l2."""
+
+    @abstractmethod
+    def hessian_moves(self) -> float:
+        """Delta of the Hessian, Frobenius."""
+
+    @abstractmethod
+    def eigenvalue_moves(self) -> float:
+        """Delta of the smallest eigenvalue of the Hessian."""
+
+    @abstractmethod
+    def value_moves(self, weight_norm: float) -> float:
+        """Delta of the mean loss at weights of this norm."""
+
+    @abstractmethod
+    def highest(self, weight_norm: float) -> float:
+        """Largest loss of one record at weights of this norm."""
+
+    def gradient(self, w: Vector) -> float:
+        """l2 movement of the gradient."""
+        moves = self._stated(self.gradient_moves(w), 2.0 / self.problem.n)
+        return moves + 2.0 * self.arithmetic.gradient(
+            slope=self.problem.slope,
+            curvature=self._curvature,
+            weight_norm=norm_above(w),
+            added=norm_above(self.problem.regularizer.gradient(w)),
+        )
+
+    def gradient_norm(self, w: Vector) -> float:
+        """Movement of the gradient's norm: at most the gradient's own."""
+        return self.gradient_moves(w) + 2.0 * self.arithmetic.gradient_norm(
+            slope=self.problem.slope,
+            curvature=self._curvature,
+            weight_norm=norm_above(w),
+            added=norm_above(self.problem.regularizer.gradient(w)),
+        )
+
+    def hessian(self, w: Vector) -> float:
+        """Frobenius movement of the Hessian."""
+        moves = self._stated(self.hessian_moves(), 2.0 * math.sqrt(self.problem.dim) / self.problem.n)
+        return moves + 2.0 * self.arithmetic.hessian(
+            curvature=self._curvature,
+            third=self.problem.third,
+            weight_norm=norm_above(w),
+            added=norm_above(self.problem.regularizer.curvature(w)),
+        )
+
+    def curvature_product(self, w: Vector) -> float:
+        """l2 movement of the Hessian times a unit vector: at most the Hessian's own, and a sum of `dim`."""
+        moves, added = self.hessian(w), norm_above(self.problem.regularizer.curvature(w))
+        size = self._curvature * self.problem.radius**2 + added + moves
+        return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
+
+    def of(self, query: Query, w: Vector) -> float:
+        """Movement of the derivative that is asked for."""
+        match query:
+            case Query.GRADIENT:
+                return self.gradient(w)
+            case Query.HESSIAN:
+                return self.hessian(w)
+            case Query.CURVATURE_PRODUCT:
+                return self.curvature_product(w)
+            case _:
+                raise ParameterError(f"{query.value} has no price at a point: ask for a derivative.")
+
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        """Movement of the smallest eigenvalue of the Hessian."""
+        return self.eigenvalue_moves() + 2.0 * self.arithmetic.smallest_eigenvalue(
+            curvature=self._curvature,
+            third=self.problem.third,
+            weight_norm=norm_above(w),
+            added=norm_above(self.problem.regularizer.curvature(w)),
+        )
+
+    def gram(self) -> float:
+        """Frobenius movement of X'X/n."""
+        return sensitivity.gram(radius=self.problem.radius, n=self.problem.n) + 2.0 * self.arithmetic.gram()
+
+    def gram_diagonal(self) -> float:
+        """l2 movement of the diagonal of X'X/n."""
+        moves = sensitivity.gram_diagonal(radius=self.problem.radius, n=self.problem.n)
+        return moves + 2.0 * self.arithmetic.gram()
+
+    def trials(self, w: Vector, steps: Matrix) -> float:
+        """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
+        moves = sensitivity.normalized_trials(
+            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, count=len(steps)
+        )
+        lengths = np.linalg.norm(steps, axis=1)
+        return moves + 2.0 * self.arithmetic.normalized_trials(
+            slope=self.problem.slope,
+            highest=self.highest(norm_above(w) + float(np.max(lengths))),
+            weight_norm=norm_above(w),
+            step_norms=[float(length) for length in lengths],
+            added=[self._public_change(w, step) for step in steps],
+        )
+
+    def difference(self, w: Vector, step: Vector) -> float:
+        """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
+        moves = sensitivity.value_difference(
+            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, step_norm=norm_above(step)
+        )
+        moves = self._stated(moves, 2.0 * norm_above(step) / self.problem.n)
+        return moves + 2.0 * self._difference_error(w, step)
+
+    def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
+        """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
+        moves = sensitivity.trial_grid(
+            slope=self.problem.slope,
+            radius=self.problem.radius,
+            n=self.problem.n,
+            direction_norm=norm_above(direction),
+            longest=longest,
+            shrink=shrink,
+            count=count,
+        )
+        return moves + 2.0 * math.sqrt(count) * self._difference_error(w, longest * direction)
+
+    def value(self, w: Vector) -> float:
+        """Movement of f(w)."""
+        norm = norm_above(w)
+        return self.value_moves(norm) + 2.0 * self.arithmetic.value(
+            highest=self.highest(norm),
+            slope=self.problem.slope,
+            weight_norm=norm,
+            added=self.problem.regularizer.value(w),
+        )
+
+    def _difference_error(self, w: Vector, step: Vector) -> float:
+        return self.arithmetic.difference(
+            slope=self.problem.slope,
+            highest=self.highest(norm_above(w) + norm_above(step)),
+            weight_norm=norm_above(w),
+            step_norm=norm_above(step),
+            added=self._public_change(w, step),
+        )
+
+    def _stated(self, tight: float, paper: float) -> float:
+        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
+        if self.calibration is Calibration.TIGHT:
+            return tight
+        if paper < tight * (1.0 - 1e-12):
+            raise ParameterError(
+                f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
+                'radius, so its noise would not be private. Use calibration="tight".'
+            )
+        return max(paper, tight)
+
+    @property
+    def _curvature(self) -> float:
+        return max(self.problem.curvature_low, self.problem.curvature_high)
+
+    def _public_change(self, w: Vector, step: Vector) -> float:
+        """Bound on the regularizer's values that enter a difference along this step."""
+        regularizer = self.problem.regularizer
+        return regularizer.value(w) + regularizer.value(w + step) + regularizer.value(w - step)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LinearBounds(Bounds):
+    """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
+
+    loss: Loss
+
+    def gradient_moves(self, w: Vector) -> float:
+        return sensitivity.gradient_at(
+            self.loss,
+            weight_norm=norm_above(w),
+            radius=self.problem.radius,
+            n=self.problem.n,
+            target_reach=self.problem.label_reach,
+        )
+
+    def hessian_moves(self) -> float:
+        return sensitivity.hessian(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.radius,
+            n=self.problem.n,
+        )
+
+    def eigenvalue_moves(self) -> float:
+        return sensitivity.smallest_eigenvalue(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.radius,
+            n=self.problem.n,
+        )
+
+    def value_moves(self, weight_norm: float) -> float:
+        return sensitivity.value_at(
+            self.loss,
+            weight_norm=weight_norm,
+            radius=self.problem.radius,
+            n=self.problem.n,
+            target_reach=self.problem.label_reach,
+            least_weight=self.loss.least_relative,
+        )
+
+    def highest(self, weight_norm: float) -> float:
+        return self.loss.value_within(self.problem.radius * weight_norm + self.problem.label_reach)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxBounds(Bounds):
+    """K outputs at once, weights class by class.
+
+    Rounding is as for one output with the norm of all weights: errors of the K scores of a row add up in l2
+    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2."""
+
+    def gradient_moves(self, w: Vector) -> float:
+        """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
+        classes = w.reshape(self.problem.outputs, -1)
+        return sensitivity.softmax_gradient_at(
+            spread=max(norm_above(a - b) for a in classes for b in classes),
+            classes=self.problem.outputs,
+            radius=self.problem.radius,
+            n=self.problem.n,
+        )
+
+    def hessian_moves(self) -> float:
+        return sensitivity.softmax_hessian(radius=self.problem.radius, n=self.problem.n)
+
+    def eigenvalue_moves(self) -> float:
+        return sensitivity.softmax_eigenvalue(radius=self.problem.radius, n=self.problem.n)
+
+    def value_moves(self, weight_norm: float) -> float:
+        return sensitivity.value(highest=self.highest(weight_norm), lowest=0.0, n=self.problem.n)
+
+    def highest(self, weight_norm: float) -> float:
+        """log K + sqrt2 R ||W||."""
+        return self.problem.value_at_zero + self.problem.slope * self.problem.radius * weight_norm
+
+
+def norm_above(v: Vector) -> float:
+    """Norm, rounded up by more than its own error."""
+    return float(np.linalg.norm(v)) * (1.0 + 2.0**-40)

@@ -1,0 +1,106 @@
+"""Answers outside training that are charged before data is touched: the best of several, and noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, final
+
+from scipy.special import ndtri
+
+from sottovoce.accounting import Budget, Currency, Ledger, Units
+from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
+from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.privacy.lattice import calibrate
+from sottovoce.privacy.noise import Noise, noise_for
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Run
+    from sottovoce.arrays import Vector
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Desk:
+    """A run and its noise: the one place where evaluation and tuning pay and release."""
+
+    run: Run
+    noise: Noise
+
+    @classmethod
+    def open(cls, budget: Budget, name: str, ledger: Ledger | None, simulate: int | None) -> Self:
+        if not isinstance(budget, Budget):
+            raise ParameterError("budget must be a Budget, for example Budget(epsilon=0.5, delta=1e-6).")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
+        noise = noise_for(simulate)
+        account = Ledger(budget) if ledger is None else ledger
+        if noise.simulated and account.persistent:
+            raise LedgerError(
+                "a persistent ledger takes no simulated runs. Leave the ledger out, or the seed."
+            )
+        return cls(account.run(budget, name), noise)
+
+    def counts(
+        self, compute: Callable[[], Vector], moves: float, entries: int, units: Units
+    ) -> tuple[Vector, float]:
+        """Whole numbers that move by at most `moves` in l2, with Gaussian noise, and its standard deviation.
+
+        Integers are exact in float64, so floating point adds nothing to the sensitivity."""
+        calibration = calibrate(moves, self.run.currency.mu_squared(units), entries)
+        self.run.charge(
+            GaussianEvent(
+                query=Query.EVALUATION,
+                sensitivity=calibration.sensitivity,
+                scale=calibration.scale,
+                entries=entries,
+                step=calibration.step,
+            )
+        )
+        return self.noise.gaussian(compute(), calibration), calibration.scale
+
+    def best(self, compute: Callable[[], Sequence[int]], moves: int, units: Units) -> int:
+        """Index of the largest of several whole scores, each of which moves by at most `moves`.
+
+        Report noisy max: with Laplace noise of scale 2 moves / epsilon on each, the index is epsilon-DP.
+        Given the others' noise, i wins when its own noise reaches a threshold, which a neighbour lowers by at
+        most 2 moves. Sums and comparisons are made in integers; ties go to the first."""
+        epsilon = self.run.currency.pure_epsilon(units)
+        self.run.charge(PureEvent(Query.SELECTION, epsilon))
+        noisy = [score + self.noise.laplace(2 * moves, epsilon) for score in compute()]
+        return noisy.index(max(noisy))
+
+
+def budget_within(currency: Currency, units: Units, delta: float) -> Budget:
+    """The largest budget with this delta that costs at most `units`: bisection over epsilon."""
+    low, high = 0.0, 1.0
+    while high < 500.0 and _costs(currency, high, delta) <= units:
+        low, high = high, 2.0 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _costs(currency, middle, delta) <= units:
+            low = middle
+        else:
+            high = middle
+    if _costs(currency, low, delta) < 1:
+        raise ParameterError("the budget is too small to be divided so often. Try fewer candidates.")
+    return Budget(epsilon=low, delta=delta)
+
+
+def _costs(currency: Currency, epsilon: float, delta: float) -> Units:
+    """What a budget is worth; 0 where it buys nothing."""
+    try:
+        return currency.cap(Budget(epsilon=epsilon, delta=delta)) if epsilon > 0.0 else 0
+    except ParameterError:
+        return 0
+
+
+def level_margin(scale: float, error: float) -> float:
+    """Half-width of a two-sided interval for a noisy number, missed with probability at most `error`."""
+    return -scale * float(ndtri(error / 2.0))
+
+
+def sampling_margin(width: float, n: int, error: float) -> float:
+    """Hoeffding: how far a mean of n independent numbers in a range of this width strays, but for `error`."""
+    return width * math.sqrt(math.log(2.0 / error) / (2.0 * n))

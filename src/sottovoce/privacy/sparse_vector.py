@@ -1,0 +1,52 @@
+"""AboveThreshold: the first of many queries that is probably not negative, for the price of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from sottovoce.errors import DataError, ParameterError
+from sottovoce.privacy.lattice import exponent_for
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 2.0**-20, 2.0**20
+
+
+def first_above(
+    queries: Iterable[float], sensitivity: float, epsilon: float, laplace: Callable[[int, float], int]
+) -> int | None:
+    """Index of the first query with q_i + Lap(4 Delta/epsilon) >= Lap(2 Delta/epsilon), or None.
+
+    The paper's Algorithm 2 (Dwork & Roth, AboveThreshold, threshold 0): epsilon-DP however many queries there
+    are, if each moves by at most `sensitivity` (Delta) when one record is replaced. One answer, then it ends;
+    a query is computed only when its turn comes.
+
+    `laplace(m, e)` draws integer noise whose law a shift by m changes by a factor of e^e at most. Rounded to
+    the lattice a query moves by m = floor(Delta/g) + 1 steps at most. Shifting the threshold by m keeps every
+    refusal, for epsilon/2; shifting the answer's own noise by 2m keeps its acceptance, for epsilon/2. Sums
+    and comparisons are made in integers."""
+    for name, value in (("sensitivity", sensitivity), ("epsilon", epsilon)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ParameterError(f"{name} must be a finite positive number, got {value}.")
+    scale = sensitivity / epsilon
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ParameterError(f"epsilon must lie in [2^-20, 2^20], got {epsilon:.3g}.")
+    if not 1e-250 < scale < 1e250:
+        raise ParameterError(f"sensitivity / epsilon must lie in 1e-250..1e250, got {scale:.3g}.")
+    exponent = exponent_for(scale)
+    moves = math.floor(math.ldexp(sensitivity, -exponent)) + 1
+
+    threshold = laplace(moves, epsilon / 2)
+    for index, query in enumerate(queries):
+        if _to_lattice(query, exponent) + laplace(2 * moves, epsilon / 2) >= threshold:
+            return index
+    return None
+
+
+def _to_lattice(query: float, exponent: int) -> int:
+    try:
+        return round(math.ldexp(query, -exponent))
+    except (OverflowError, ValueError):
+        # The bounds rule this out; the message quotes nothing.
+        raise DataError(
+            "a query is not a finite number; nothing was released. Please report a bug."
+        ) from None

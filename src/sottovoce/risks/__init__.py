@@ -1,0 +1,1 @@
+"""Empirical risks and their exact derivatives: sums over rows, nothing else."""

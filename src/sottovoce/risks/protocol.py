@@ -1,0 +1,64 @@
+"""What an oracle needs of a risk: exact answers, and how far each can move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.questions import Problem
+
+
+class ExactLine(Protocol):
+    """A risk on a line w + gamma p."""
+
+    def decrease(self, gamma: float) -> float:
+        """f(w) - f(w + gamma p). Exact: for the data's owner only."""
+
+
+class ExactRisk(Protocol):
+    """A mean over records of terms that one record moves by no more than `bounds` says.
+
+    Linear models, softmax and PyTorch modules answer the same questions, so one oracle, one ledger and the
+    same methods serve them all. Every answer is exact: for the data's owner, and for an Oracle to noise."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    @property
+    def objective(self) -> str: ...
+
+    @property
+    def start(self) -> Vector:
+        """Weights to start from, which do not depend on the data."""
+
+    def value(self, w: Vector) -> float: ...
+
+    def gradient(self, w: Vector) -> Vector: ...
+
+    def hessian(self, w: Vector) -> Matrix: ...
+
+    def curvature_product(self, w: Vector, direction: Vector) -> Vector:
+        """The Hessian at w times a direction."""
+
+    def gram(self) -> Matrix: ...
+
+    def gram_diagonal(self) -> Vector: ...
+
+    def smallest_eigenvalue(self, w: Vector) -> float: ...
+
+    def trials(self, w: Vector, directions: Matrix) -> Vector: ...
+
+    def along(self, w: Vector, direction: Vector) -> ExactLine: ...
+
+    def subset(self, indices: NDArray[np.int64]) -> ExactRisk: ...

@@ -1,0 +1,241 @@
+"""SoftmaxRisk: several classes at once, with one joint budget."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from scipy import linalg
+
+from sottovoce.data.partitioned import Parts
+from sottovoce.data.records import Records
+from sottovoce.data.rows import Sealed
+from sottovoce.errors import ParameterError
+from sottovoce.kernels import passes as kernels
+from sottovoce.kernels import softmax as softmax_kernels
+from sottovoce.privacy.bounds import SoftmaxBounds
+from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.questions import Problem
+from sottovoce.regularizers import L2, Regularizer
+from sottovoce.risks.linear import checked_weights, insist_matrix_fits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.arrays import Matrix, Vector
+
+SLOPE = math.nextafter(math.sqrt(2.0), 2.0)
+"""sup ||p - e_y||: all belief in a wrong class."""
+
+CURVATURE = 0.5
+"""Largest eigenvalue of diag(p) - pp', at two classes of chance 1/2."""
+
+THIRD = 0.2722
+"""sup of the third derivative along a unit direction: 2 sqrt2 times the logistic loss's 1/(6 sqrt3)."""
+
+
+BEND = SLOPE
+"""sup of the third derivative along (u, u, v) over the second along (u, u), v a unit vector.
+
+It is E (u - Eu)^2 (v - Ev), and no entry of v is further from their mean than the widest of them apart."""
+
+
+@final
+class SoftmaxRisk(Sealed):
+    """f(W) = (1/n) sum log(sum_k exp(<x_i, w_k>)) - <x_i, w_y> + r(W), for K declared labels, K at least 3.
+
+    Gradient: (1/n) sum (p_i - e_y) x_i' + r'. Hessian: (1/n) sum (diag(p_i) - p_i p_i') (x) x_i x_i' + r''.
+    W has shape (K, columns) and travels as a vector of length dim = K * columns, class by class; intercepts,
+    the last entry of each class, are never regularized. Two labels belong to a margin loss: use Risk.
+
+    Every method returns the exact number: it is for the data's owner and outside any privacy guarantee.
+    To release something, ask `minimize`."""
+
+    def __init__(self, records: Records, regularizer: Regularizer = L2(0.0)) -> None:  # noqa: B008
+        if not isinstance(records, Records) or not isinstance(regularizer, Regularizer):
+            raise ParameterError(
+                "SoftmaxRisk takes Records.from_arrays(X, y, labels=...) and a regularizer such as L2(1e-3)."
+            )
+        if records.labels is None or len(records.labels) < 3:
+            declared = "a target" if records.labels is None else "two"
+            raise ParameterError(
+                f"softmax needs three or more labels; the records declare {declared}. "
+                "Use Risk with a margin loss such as losses.Logistic() for two labels."
+            )
+        self._records = records
+        self._regularizer = regularizer
+        self._classes = len(records.labels)
+
+    @property
+    def records(self) -> Records:
+        return self._records
+
+    @property
+    def regularizer(self) -> Regularizer:
+        return self._regularizer
+
+    @property
+    def n(self) -> int:
+        return self._records.n
+
+    @property
+    def dim(self) -> int:
+        """Entries of W: classes times columns."""
+        return self._classes * self._records.dim
+
+    @property
+    def start(self) -> Vector:
+        """Zeros: where a run starts unless told otherwise."""
+        return np.zeros(self.dim)
+
+    @property
+    def objective(self) -> str:
+        """What is minimized, in words. Public."""
+        return (
+            f"mean softmax loss of {self._classes} classes plus {self._regularizer!r}, "
+            f"rows of norm at most {self._records.radius:g}"
+        )
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The public constants: all a method may know."""
+        return Problem(
+            n=self.n,
+            dim=self.dim,
+            outputs=self._classes,
+            radius=self._records.radius,
+            slope=SLOPE,
+            curvature_low=0.0,
+            curvature_high=CURVATURE,
+            third=THIRD,
+            bend=BEND,
+            value_at_zero=math.nextafter(math.log(self._classes), math.inf),
+            intercept=self._records.intercept,
+            nonzeros=self._records.nonzeros,
+            regularizer=self._regularizer,
+        )
+
+    @cached_property
+    def bounds(self) -> SoftmaxBounds:
+        """How far each answer can move when one record is replaced, rounding included."""
+        arithmetic = Arithmetic(
+            n=self.n,
+            dim=self.dim,
+            block_length=self._records._rows.block_length,
+            radius=self._records.radius,
+            function_ulps=64 + self._classes,
+        )
+        return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
+
+    def value(self, w: Vector) -> float:
+        """f(W). Exact: for the data's owner only."""
+        weights = self._weights(w)
+        return softmax_kernels.value(self._records._rows, weights) / self.n + self._penalty(weights)
+
+    def gradient(self, w: Vector) -> Vector:
+        """Gradient of f at W. Exact: for the data's owner only."""
+        weights = self._weights(w)
+        total = softmax_kernels.gradient(self._records._rows, weights)
+        return (total / self.n + self._pull(weights)).ravel()
+
+    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+        """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""
+        weights = self._weights(w)
+        value, total = softmax_kernels.value_and_gradient(self._records._rows, weights)
+        return value / self.n + self._penalty(weights), (total / self.n + self._pull(weights)).ravel()
+
+    def hessian(self, w: Vector) -> Matrix:
+        """Hessian of f at W, symmetric to the last bit. Exact: for the data's owner only."""
+        weights = self._weights(w)
+        insist_matrix_fits(self.dim)
+        matrix = softmax_kernels.hessian(self._records._rows, weights) / self.n
+        curvature = np.zeros_like(weights)
+        self._penalized(curvature)[:] = self._regularizer.curvature(self._penalized(weights))
+        matrix[np.diag_indices(self.dim)] += curvature.ravel()
+        return matrix
+
+    def curvature_product(self, w: Vector, direction: Vector) -> Vector:
+        """Hessian of f at W times a direction. Exact: for the data's owner only."""
+        return self.hessian(w) @ self._weights(direction, "direction").ravel()
+
+    def gram(self) -> Matrix:
+        """X'X/n, columns by columns, without the regularizer. Exact: for the data's owner only."""
+        insist_matrix_fits(self._records.dim)
+        return kernels.gram(self._records._rows) / self.n
+
+    def gram_diagonal(self) -> Vector:
+        """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
+        return kernels.gram_diagonal(self._records._rows) / self.n
+
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        """Smallest eigenvalue of the Hessian at W, by a dense solver. Exact: for the data's owner only."""
+        return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
+
+    def trials(self, w: Vector, directions: Matrix) -> Vector:
+        """f(W) - f(W + P_j) for each row of `directions`, in one pass. Exact: for the data's owner only."""
+        weights = self._weights(w)
+        if np.ndim(directions) != 2 or len(directions) < 1:
+            raise ParameterError(f"directions must have shape (J, {self.dim}) with J at least 1.")
+        steps = np.stack([self._weights(p, "each direction") for p in directions])
+        relief: Vector = np.array([self._penalty(weights) - self._penalty(weights + p) for p in steps])
+        return softmax_kernels.trials(self._records._rows, weights, steps) / self.n + relief
+
+    def along(self, w: Vector, direction: Vector) -> SoftmaxLine:
+        """f on the line W + gamma P, with the scores computed once. Exact: for the data's owner only."""
+        return SoftmaxLine(self, self._weights(w), self._weights(direction, "direction"))
+
+    def _weights(self, w: Vector, name: str = "w") -> Matrix:
+        return checked_weights(w, self.dim, self._records.radius, name).reshape(self._classes, -1)
+
+    def _penalized(self, weights: Matrix) -> Matrix:
+        return weights[:, :-1] if self._records.intercept else weights
+
+    def subset(self, indices: NDArray[np.int64]) -> SoftmaxRisk:
+        """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
+        return SoftmaxRisk(self._records.subset(indices), self._regularizer)
+
+    def _penalty(self, weights: Matrix) -> float:
+        return self._regularizer.value(self._penalized(weights).ravel())
+
+    def _pull(self, weights: Matrix) -> Matrix:
+        pull = np.zeros_like(weights)
+        self._penalized(pull)[:] = self._regularizer.gradient(self._penalized(weights))
+        return pull
+
+    def __repr__(self) -> str:
+        return (
+            f"SoftmaxRisk(n={self.n}, dim={self.dim}, classes={self._classes}, "
+            f"regularizer={self._regularizer!r})"
+        )
+
+
+@final
+class SoftmaxLine(Sealed):
+    """f on the line W + gamma P: two scores a row and class are kept, where rows are at hand."""
+
+    def __init__(self, risk: SoftmaxRisk, weights: Matrix, direction: Matrix) -> None:
+        self._risk = risk
+        self._weights = weights
+        self._direction = direction
+        rows = risk.records._rows
+        if not isinstance(rows, Parts) and not rows.streamed:
+            self._here, self._moves = softmax_kernels.scores_along(rows, weights, direction)
+
+    def decrease(self, gamma: float) -> float:
+        """f(W) - f(W + gamma P), summed as differences row by row. Exact: for the data's owner only."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            end = (self._weights + float(gamma) * self._direction).ravel()
+        reached = self._risk._weights(end, "w + gamma * direction")
+        total = self._total(float(gamma))
+        return total / self._risk.n + self._risk._penalty(self._weights) - self._risk._penalty(reached)
+
+    def _total(self, gamma: float) -> float:
+        rows = self._risk.records._rows
+        if isinstance(rows, Parts) or rows.streamed:
+            return float(softmax_kernels.trials(rows, self._weights, gamma * self._direction[None])[0])
+        return softmax_kernels.decrease(rows, self._here, self._moves, gamma)
+
+    def __repr__(self) -> str:
+        return f"SoftmaxLine({self._risk!r})"

@@ -1,0 +1,67 @@
+"""Clipping that does not bound what it should. These need PyTorch."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+SENSITIVITY = "tests/autodiff/test_sensitivity.py"
+RUNS = "tests/autodiff/test_runs.py"
+
+CLIPPING = (
+    Mutant(
+        "clipping dropped",
+        "autodiff/clipping.py",
+        ".clamp_min(1e-300), max=1.0)",
+        ".clamp_min(1e-300), min=1.0, max=1.0)",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "terms that are not finite let through",
+        "autodiff/clipping.py",
+        "usable = torch.isfinite(norms)",
+        "usable = torch.ones_like(norms, dtype=torch.bool)",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "products clipped to twice their limit",
+        "autodiff/risk.py",
+        "limit = self._settings.curvature_clip * float(np.linalg.norm(along))",
+        "limit = 2.0 * self._settings.curvature_clip * float(np.linalg.norm(along))",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "differences of losses not clipped",
+        "autodiff/line.py",
+        "total = clipped_numbers(self._here - self._losses(end), -limit, limit)",
+        "total = clipped_numbers(self._here - self._losses(end), -1e300, 1e300)",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "clipped gradient charged as if a record were added",
+        "autodiff/problem.py",
+        "return 2.0 * self.problem.slope / self.problem.n",
+        "return self.problem.slope / self.problem.n",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "module's Hessian charged as if a record were added",
+        "autodiff/problem.py",
+        "        self._insist_on_matrices()\n        return 2.0 *",
+        "        self._insist_on_matrices()\n        return 1.0 *",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "batch's product released without noise",
+        "privacy/batches.py",
+        "        released = self._noise.gaussian(self._draw().curvature_product(w, unit), noising)\n",
+        "        released = self._draw().curvature_product(w, unit)\n",
+        RUNS,
+    ),
+    Mutant(
+        "certificate of a clipped risk claims the risk's own gradient",
+        "methods/loop.py",
+        "            below_noise_floor=floor,\n            clipped=problem.clipped,\n",
+        "            below_noise_floor=floor,\n",
+        RUNS,
+    ),
+)

@@ -1,0 +1,123 @@
+"""Batches that are not what amplification assumes, and bounds without their rounding."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+SAMPLING = "tests/privacy/test_sampling.py"
+BATCH = "tests/privacy/test_batch_privacy.py"
+BOUNDS = "tests/privacy/test_bounds.py"
+
+_GRADIENT = "        grant = self._run.charge(self._sampled(Query.GRADIENT, noising))\n"
+_RELEASED = "        released = self._noise.gaussian(self._draw().gradient(w), noising)\n"
+
+BATCHES = (
+    Mutant(
+        "batches drawn with replacement",
+        "privacy/sampling.py",
+        "chosen = _distinct(np.concatenate([chosen, fresh]))",
+        "chosen = np.concatenate([chosen, fresh])",
+        SAMPLING,
+    ),
+    Mutant(
+        "batches drawn with a bias",
+        "privacy/sampling.py",
+        "            words = words[words < np.uint64(last_multiple)]\n",
+        "            pass\n",
+        SAMPLING,
+    ),
+    Mutant(
+        "private batches can be guessed",
+        "privacy/sampling.py",
+        "return os.urandom if simulate is None else",
+        "return np.random.default_rng(0).bytes if simulate is None else",
+        BATCH,
+    ),
+    Mutant(
+        "one batch for all questions",
+        "privacy/batches.py",
+        "sampling.draw(self.problem.n, self._size, self._entropy)",
+        "sampling.draw(self.problem.n, self._size, np.random.default_rng(0).bytes)",
+        BATCH,
+    ),
+    Mutant(
+        "batch drawn before the charge",
+        "privacy/batches.py",
+        _GRADIENT,
+        f"        self._draw()\n{_GRADIENT}",
+        BATCH,
+    ),
+    Mutant(
+        "batch released without noise",
+        "privacy/batches.py",
+        _RELEASED,
+        "        released = self._draw().gradient(w)\n",
+        BATCH,
+    ),
+    Mutant(
+        "batch's sensitivity over all records",
+        "privacy/batches.py",
+        "bounds, problem=replace(bounds.problem, n=size), arithmetic=replace(bounds.arithmetic, n=size)",
+        "bounds",
+        BATCH,
+    ),
+    Mutant(
+        "amplified for a smaller batch",
+        "privacy/batches.py",
+        "            batch=self._size,",
+        "            batch=1,",
+        BATCH,
+    ),
+    Mutant(
+        "paired Hessian asked again and again",
+        "privacy/batches.py",
+        "pending, self._pending = self._pending, None",
+        "pending = self._pending",
+        BATCH,
+    ),
+    Mutant(
+        "paired Hessian not charged",
+        "privacy/batches.py",
+        "parts = (_plain(Query.GRADIENT, gradient), _plain(Query.HESSIAN, hessian))",
+        "parts = (_plain(Query.GRADIENT, gradient),)",
+        BATCH,
+    ),
+)
+
+ROUNDING = (
+    Mutant(
+        "gradient's rounding forgotten",
+        "privacy/bounds.py",
+        "        return moves + 2.0 * self.arithmetic.gradient(",
+        "        return moves + 0.0 * self.arithmetic.gradient(",
+        BOUNDS,
+    ),
+    Mutant(
+        "Hessian's rounding forgotten",
+        "privacy/bounds.py",
+        "        return moves + 2.0 * self.arithmetic.hessian(",
+        "        return moves + 0.0 * self.arithmetic.hessian(",
+        BOUNDS,
+    ),
+    Mutant(
+        "trials' rounding forgotten",
+        "privacy/bounds.py",
+        "        return moves + 2.0 * self.arithmetic.normalized_trials(",
+        "        return moves + 0.0 * self.arithmetic.normalized_trials(",
+        BOUNDS,
+    ),
+    Mutant(
+        "line search's rounding halved",
+        "privacy/bounds.py",
+        "return moves + 2.0 * self._difference_error(w, step)",
+        "return moves + self._difference_error(w, step)",
+        BOUNDS,
+    ),
+    Mutant(
+        "published noise where it is too small",
+        "privacy/bounds.py",
+        "        if paper < tight * (1.0 - 1e-12):",
+        "        if False:",
+        BOUNDS,
+    ),
+)

@@ -1,0 +1,51 @@
+"""All seeded defects. Names say what went wrong; `tests` are the fastest that must notice."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
+from tests.attacks.mutants.autodiff_defects import CLIPPING
+from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
+from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
+from tests.attacks.mutants.front_defects import FRONTS
+from tests.attacks.mutants.harness import Mutant
+from tests.attacks.mutants.method_defects import LEVELS
+from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
+from tests.attacks.mutants.oracle_defects import RELEASES, RUNS
+
+_EVERYTHING = (
+    *RELEASES,
+    *RUNS,
+    *SCALES,
+    *REUSED,
+    *SPARSE_VECTOR,
+    *DOOR,
+    *PARTITIONS,
+    *MATRICES,
+    *BOUNDS,
+    *ROUNDING,
+    *BATCHES,
+    *PRICES,
+    *FILTER,
+    *FILE,
+    *FRONTS,
+    *CLIPPING,
+    *LEVELS,
+)
+
+_FIRST = (
+    "charge skipped",
+    "ledger asked after the data",
+    "line search asked after the data",
+    "calibration 1 % small",
+    "long answers share their noise",
+    "query noise as small as the threshold's",
+    "clipped before the intercept is added",
+    "clipping margin dropped",
+    "sqrt2 dropped in svec",
+    "Hessian: orthogonal rows forgotten",
+    "filter off by one",
+    "changed entry accepted",
+)
+
+CATALOGUE: tuple[Mutant, ...] = tuple(sorted(_EVERYTHING, key=lambda mutant: mutant.name not in _FIRST))
+"""The dozen of `_FIRST`, which every test run plants, come first."""

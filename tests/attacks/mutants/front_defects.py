@@ -1,0 +1,57 @@
+"""Defects above training: the search, private figures and the encoder."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+FRONTS = (
+    Mutant(
+        name="noisy max with half the noise",
+        file="privacy/counts.py",
+        before="self.noise.laplace(2 * moves, epsilon)",
+        after="self.noise.laplace(moves, epsilon)",
+        tests="tests/privacy/test_selection_privacy.py",
+    ),
+    Mutant(
+        name="selection not charged",
+        file="privacy/counts.py",
+        before="        self.run.charge(PureEvent(Query.SELECTION, epsilon))\n",
+        after="",
+        tests="tests/estimators/test_search.py",
+    ),
+    Mutant(
+        name="every candidate gets the whole budget",
+        file="estimators/search.py",
+        before="(desk.run.units_cap - choosing) // len(settings)",
+        after="(desk.run.units_cap - choosing)",
+        tests="tests/estimators/test_search.py",
+    ),
+    Mutant(
+        name="score sensitivity forgotten",
+        file="estimators/search.py",
+        before="desk.best(scores, STEPS, choosing)",
+        after="desk.best(scores, 1, choosing)",
+        tests="tests/privacy/test_selection_privacy.py",
+    ),
+    Mutant(
+        name="counts move by 1 instead of sqrt2",
+        file="evaluation/examination.py",
+        before="self.desk.counts(compute, math.sqrt(2.0) * (1.0 + 2.0**-50), entries, units)",
+        after="self.desk.counts(compute, 1.0, entries, units)",
+        tests="tests/evaluation/test_evaluation.py",
+    ),
+    Mutant(
+        name="losses of one record not clipped",
+        file="evaluation/examination.py",
+        before="np.rint(np.clip(losses() / width, 0.0, 1.0) * steps)",
+        after="np.rint(losses() / width * steps)",
+        tests="tests/privacy/test_selection_privacy.py",
+    ),
+    Mutant(
+        name="encoded numbers not clipped to their bounds",
+        file="data/encoder.py",
+        before="np.nan_to_num(np.clip((values - middle) / reach, -1.0, 1.0))",
+        after="np.nan_to_num((values - middle) / reach)",
+        tests="tests/data/test_encoding.py",
+    ),
+)

@@ -1,0 +1,50 @@
+"""Neighbours that give the same released answers give the same bytes, charges and decisions.
+
+`python -m tests.attacks.replay` tries 10,000 pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from tests.attacks.replay.pairs import _heard, differences, methods, setting, tables
+from tests.doubles import Recorder, Replay
+
+PAIRS = 500
+
+
+@pytest.mark.parametrize("method", methods())
+def test_neighbours_that_give_the_same_answers_give_the_same_bytes(method: str) -> None:
+    share = PAIRS // len(methods()) + 1
+    heard = [differences(seed, method) for seed in range(share)]
+    assert [unequal for _, unequal in heard] == [0] * share
+    assert sum(answers for answers, _ in heard) > share
+
+
+def test_the_replay_notices_a_run_that_looks_at_exact_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: a method whose stop depends on one exact number."""
+    asked = Oracle.gradient
+
+    def peeking(self: Oracle, w: np.ndarray, units: int):  # type: ignore[no-untyped-def]
+        answer = asked(self, w, units)
+        exact = float(np.linalg.norm(self._risk.gradient(w)))
+        return replace(answer, scale=answer.scale * (1.0 + 1e-12 * exact))
+
+    monkeypatch.setattr(Oracle, "gradient", peeking)
+    assert sum(differences(seed, "majorize")[1] > 0 for seed in range(40)) > 10
+
+
+def test_the_replay_notices_different_answers() -> None:
+    """Control: one answer changed in its tenth digit changes what is said."""
+    draw = np.random.default_rng(3)
+    chosen = setting(draw, "majorize")
+    here, _ = tables(draw, chosen.kind)
+    recorder = Recorder(SimulatedNoise(3))
+    first = _heard(chosen, here, recorder, 3)
+    assert first == _heard(chosen, here, Replay(recorder.tape, simulated=True), 4)
+    recorder.tape[-1] = recorder.tape[-1] * (1.0 + 1e-9)
+    assert first != _heard(chosen, here, Replay(recorder.tape, simulated=True), 4)

@@ -1,0 +1,376 @@
+"""Compiled products: the numbers of the reference to within the allowance, and no row but its own is read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import mpmath
+import numba
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sottovoce.data import rows
+from sottovoce.data.records import Records
+from sottovoce.errors import ParameterError
+from sottovoce.kernels import block_sums as tallies
+from sottovoce.kernels import passes as kernels
+from sottovoce.kernels import products
+from sottovoce.kernels.compiled import block_sums as tallies_compiled
+from sottovoce.kernels.compiled import gram as outer_compiled
+from sottovoce.kernels.compiled import jit as compiling
+from sottovoce.kernels.compiled import losses as laws_compiled
+from sottovoce.kernels.compiled import products as products_compiled
+from sottovoce.losses import Cauchy, Kind, Logistic, PseudoHuber, Savage, Sigmoid, SoftplusHinge
+from sottovoce.losses.weighted import class_weighted
+from sottovoce.privacy.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
+from sottovoce.regularizers import L2
+from sottovoce.risks.linear import Risk
+from tests.exact import exact_loss
+from tests.kernels.test_kernels import every_pass, rows_of
+from tests.privacy import test_rounding
+from tests.strategies import ALL_LOSSES, LABELS, TARGET
+
+TWINNED = [Logistic(), SoftplusHinge(4.0), SoftplusHinge(1e-6), Sigmoid(), Savage(), PseudoHuber(0.5)]
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+
+
+@pytest.fixture
+def short_blocks(monkeypatch):
+    monkeypatch.setattr(rows, "dense_block_length", lambda dim: 16)
+    monkeypatch.setattr(rows, "SPARSE_BLOCK_LENGTH", 16)
+
+
+def risk_of(loss, *, csr, n=700, dim=9, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, dim)) * (rng.random((n, dim)) < 0.6)
+    X = sparse.csr_array(X) if csr else X
+    if loss.kind is Kind.MARGIN:
+        records = Records.from_arrays(X, rng.choice(LABELS, n), labels=LABELS)
+    else:
+        records = Records.from_arrays(X, rng.uniform(*TARGET, n), target=TARGET)
+    return Risk(records, loss, L2(0.01))
+
+
+def answers(risk, w, steps):
+    value, gradient = risk.value_and_gradient(w)
+    return {
+        "value": risk.value(w),
+        "both value": value,
+        "gradient": risk.gradient(w),
+        "both gradient": gradient,
+        "hessian": risk.hessian(w),
+        "gram": risk.gram(),
+        "gram diagonal": risk.gram_diagonal(),
+        "trials": risk.trials(w, steps),
+        "line": risk.along(w, steps[0]).decrease(1.0),
+    }
+
+
+@pytest.mark.parametrize("csr", [False, True])
+@pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
+@pytest.mark.usefixtures("short_blocks")
+def test_the_allowance_covers_the_difference_between_compiled_and_reference(loss, csr, monkeypatch):
+    risk = risk_of(loss, csr=csr)
+    rng = np.random.default_rng(1)
+    w, steps = 3.0 * rng.normal(size=risk.dim), rng.normal(size=(2, risk.dim))
+    found = []
+    for path in ("reference", "compiled"):
+        monkeypatch.setenv("SOTTOVOCE_KERNELS", path)
+        found.append(answers(risk, w, steps))
+    one, other = found
+    arithmetic, norm = risk.bounds.arithmetic, float(np.linalg.norm(w))
+    curvature = max(loss.curvature_low, loss.curvature_high)
+    highest = loss.value_within(norm + float(np.linalg.norm(steps[0])) + max(map(abs, TARGET)))
+    added = {"weight_norm": norm, "added": 1.0}
+    moves = {"slope": loss.slope, "highest": highest, **added}
+    allowed = {
+        "value": arithmetic.value(highest=highest, slope=loss.slope, **added),
+        "gradient": arithmetic.gradient(slope=loss.slope, curvature=curvature, **added),
+        "hessian": arithmetic.hessian(curvature=curvature, third=loss.third, **added),
+        "gram": arithmetic.gram(),
+        "gram diagonal": arithmetic.gram(),
+        "trials": arithmetic.difference(step_norm=float(np.linalg.norm(steps, axis=1).max()), **moves) * 2,
+        "line": arithmetic.difference(step_norm=float(np.linalg.norm(steps[0])), **moves),
+    }
+    for name, bound in allowed.items():
+        assert np.linalg.norm(np.subtract(one[name], other[name])) <= 2.0 * bound, name
+    for path in found:
+        assert path["value"] == path["both value"]
+        assert np.array_equal(path["gradient"], path["both gradient"])
+    assert np.array_equal(other["hessian"], other["hessian"].T)
+
+
+@pytest.mark.parametrize("power", [-1.0, 1.0, 4.0])
+@pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
+@pytest.mark.usefixtures("compiled")
+def test_no_compiled_answer_is_farther_from_exact_than_its_bound(loss, power):
+    test_rounding.test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
+
+
+def run_of(twin, t, labels):
+    """Sum of values, slopes and curvatures of a run, as tallies make them."""
+    slopes, bends = np.empty_like(t), np.empty_like(t)
+    total = laws_compiled.tangent(twin, t, labels, slopes, np.empty_like(t))
+    laws_compiled.curvatures(twin, t, labels, bends)
+    return total, slopes, bends
+
+
+def hostile_arguments(seed=9):
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
+        [
+            [0.0, -0.0, 1e-300, 1e100, -1e100, 709.8, -709.8, 745.2],
+            np.linspace(-800.0, 800.0, 1001),
+            rng.normal(size=2000) * 5.0,
+            2.0 ** rng.uniform(-60.0, 9.0, 500) * rng.choice([-1, 1], 500),
+        ]
+    )
+
+
+@pytest.mark.parametrize("loss", TWINNED, ids=repr)
+def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss):
+    t = hostile_arguments()
+    twin, allowed = laws_compiled.twin_of(loss), 32 * UNIT_ROUNDOFF
+    for run in np.array_split(t, 40):
+        _, slopes, bends = run_of(twin, run, np.ones(run.size))
+        assert np.all(np.abs(slopes) <= loss.slope)
+        assert np.all((-loss.curvature_low <= bends) & (bends <= loss.curvature_high))
+        assert np.abs(slopes - loss.first(run)).max() <= allowed * loss.slope
+        assert np.abs(bends - loss.second(run)).max() <= allowed * loss.curvature_high
+    with mpmath.workdps(100):
+        for s in t[::9].tolist():
+            value, _, _ = run_of(twin, np.array([s]), np.ones(1))
+            highest = loss.value_within(abs(s))
+            assert 0.0 <= value <= highest
+            if abs(s) <= 800.0:
+                exact = exact_loss(loss, mpmath.mpf(s))
+                assert abs(mpmath.mpf(float(value)) - exact) <= allowed * highest
+
+
+@pytest.mark.parametrize("loss", TWINNED, ids=repr)
+def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss):
+    """The worst for logarithms of products: a full run of margins near 0, where every factor is 2."""
+    rng = np.random.default_rng(4)
+    twin = laws_compiled.twin_of(loss)
+    for reach in (0.0, 1e-9, 1.0, 30.0):
+        t = rng.uniform(-reach, reach, laws_compiled.RUN)
+        moves = rng.normal(size=t.size) * 0.1
+        ones, marks, rooms = np.ones_like(t), np.empty_like(t), np.empty((3, t.size))
+        laws_compiled.mark(twin, t, marks, rooms[0])
+        total, _, _ = run_of(twin, t, ones)
+        gain = laws_compiled.drop(twin, 0.5, t, moves, marks, ones, rooms)
+        with mpmath.workdps(40):
+            exact = [exact_loss(loss, mpmath.mpf(float(s))) for s in t]
+            ends = [
+                exact_loss(loss, mpmath.mpf(float(s)) + mpmath.mpf(float(u)) / 2)
+                for s, u in zip(t, moves, strict=True)
+            ]
+            row = 64 * UNIT_ROUNDOFF * loss.value_within(reach)
+            sums = gamma(t.size) * float(mpmath.fsum(exact))
+            assert abs(mpmath.mpf(float(total)) - mpmath.fsum(exact)) <= t.size * row + sums
+            changes = [a - b for a, b in zip(exact, ends, strict=True)]
+            row = 2 * 64 * UNIT_ROUNDOFF * loss.value_within(reach + 0.5)
+            sums = gamma(t.size) * float(mpmath.fsum(map(abs, changes)))
+            assert abs(mpmath.mpf(float(gain)) - mpmath.fsum(changes)) <= t.size * row + sums
+
+
+def test_compiled_records_count_by_their_class():
+    rng = np.random.default_rng(6)
+    t, labels = rng.normal(size=100) * 3.0, rng.choice([-1.0, 1.0], 100)
+    for base in (Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage()):
+        loss = class_weighted(base, (-1, 1), {-1: 0.5, 1: 2.0})
+        counts = loss.relative(labels)
+        total, slopes, bends = run_of(laws_compiled.twin_of(loss), t, labels)
+        assert total == pytest.approx((counts * loss.value(t)).sum(), rel=1e-14)
+        np.testing.assert_allclose(slopes, counts * loss.first(t), rtol=1e-14)
+        np.testing.assert_allclose(bends, counts * loss.second(t), rtol=1e-12, atol=1e-15)
+        moves, marks, rooms = rng.normal(size=100), np.empty(100), np.empty((3, 100))
+        laws_compiled.mark(laws_compiled.twin_of(loss), t, marks, rooms[0])
+        gain = laws_compiled.drop(laws_compiled.twin_of(loss), 0.5, t, moves, marks, labels, rooms)
+        wanted = (counts * (loss.value(t) - loss.value(t + 0.5 * moves))).sum()
+        assert gain == pytest.approx(wanted, rel=1e-12, abs=1e-13)
+
+
+def test_only_losses_with_a_compiled_twin_leave_numpy(monkeypatch):
+    held = rows_of(20)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    assert isinstance(tallies.tally_for(held, Logistic()), tallies_compiled.DenseTally)
+    assert isinstance(tallies.tally_for(rows_of(20, csr=True), Logistic()), tallies_compiled.SparseTally)
+    assert isinstance(tallies.tally_for(held, Cauchy()), tallies.PlainTally)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    assert isinstance(tallies.tally_for(held, Logistic()), tallies.PlainTally)
+
+
+@pytest.mark.parametrize("csr", [False, True])
+@pytest.mark.parametrize("shape", test_rounding.SHAPES)
+def test_no_magnitudes_push_a_compiled_sum_past_its_bound(shape, csr):
+    rng = np.random.default_rng(7)
+    for n, dim in ((1, 3), (7, 1), (37, 5), (300, 33)):
+        factors = test_rounding.hostile_factors(shape, n, rng)
+        X = rng.normal(size=(n, dim))
+        X = (X / np.linalg.norm(X, axis=1)[:, None]).astype(np.float32)
+        view = products_compiled.SparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
+        exact = test_rounding.exact_mean(factors, X.astype(np.float64))
+        computed = view.gather(factors) / n
+        bound = Arithmetic(n=n, dim=dim, block_length=n, radius=1.001, function_ulps=1)
+        error = bound.gradient(slope=1.0, curvature=0.0, weight_norm=0.0)
+        assert test_rounding.distance(computed, exact) <= error
+
+
+@pytest.mark.parametrize("csr", [False, True])
+def test_no_compiled_margin_is_off_by_more_than_its_bound(csr):
+    rng = np.random.default_rng(11)
+    for dim in (1, 2, 5, 16, 31, 54):
+        X = rng.normal(size=(13, dim)).astype(np.float32)
+        w = rng.normal(size=dim) * 10.0 ** rng.uniform(-6, 6, dim)
+        view = products_compiled.SparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
+        for x, t in zip(X, view.times(w), strict=True):
+            terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)]
+            error = abs(float(Fraction(float(t)) - sum(terms, Fraction(0))))
+            assert error <= gamma(dim, UNIT_ROUNDOFF) * float(sum(map(abs, terms)))
+
+
+@pytest.mark.parametrize("csr", [False, True])
+def test_a_row_has_the_same_margin_whatever_the_other_rows_hold(csr):
+    rng = np.random.default_rng(2)
+    for n in (1, 4, 7, 30):
+        X = rng.normal(size=(n, 54)).astype(np.float32)
+        w = rng.normal(size=54)
+        for place in {0, n // 2, n - 1}:
+            other = (1e6 * rng.normal(size=X.shape)).astype(np.float32)
+            other[place] = X[place]
+            if csr:
+                margins = (
+                    products_compiled.SparseView(sparse.csr_array(part)).times(w) for part in (X, other)
+                )
+            else:
+                margins = (products_compiled.DenseView(part).times(w) for part in (X, other))
+            one, two = margins
+            assert one[place] == two[place]
+
+
+def test_a_dense_row_has_the_same_margin_at_any_place():
+    rng = np.random.default_rng(2)
+    for dim in (1, 7, 8, 9, 54):
+        X, w = rng.normal(size=(11, dim)).astype(np.float32), rng.normal(size=dim)
+        margins = products_compiled.DenseView(X).times(w)
+        for shift in range(1, 11):
+            moved = products_compiled.DenseView(np.roll(X, shift, axis=0)).times(w)
+            assert np.array_equal(np.roll(margins, shift), moved)
+
+
+@pytest.mark.parametrize("widest", [outer_compiled.WIDEST, 0])
+@pytest.mark.parametrize("dim", [1, 7, 8, 9, 16, 23, 54, 65])
+def test_outer_products_are_exact_where_floats_are(dim, widest, monkeypatch):
+    """Whole numbers leave nothing to round: every entry of every square must be right."""
+    monkeypatch.setattr(outer_compiled, "WIDEST", widest)
+    rng = np.random.default_rng(dim)
+    for n in (1, 3, 63, 64, 65, 200):
+        X, weights = rng.integers(-9, 10, (n, dim)), rng.integers(-5, 6, n)
+        room = products_compiled.DenseView.room(dim)
+        assert (len(room) == 2) == (widest == 0)
+        for counted in (None, weights):
+            total = np.zeros(room)
+            view = products_compiled.DenseView(X.astype(np.float32))
+            view.add_outer(total, None if counted is None else counted.astype(np.float64), convex=False)
+            wanted = X.T @ (X if counted is None else counted[:, None] * X)
+            assert np.array_equal(products_compiled.DenseView.matrix(total, dim), wanted)
+
+
+@pytest.mark.parametrize("csr", [False, True])
+@pytest.mark.usefixtures("compiled", "short_blocks")
+def test_the_compiled_numbers_do_not_depend_on_the_number_of_threads(csr, monkeypatch):
+    held = rows_of(16 * 75 + 3, csr=csr)
+    found = []
+    for count in ("1", "2", "5", "2"):
+        monkeypatch.setenv("SOTTOVOCE_THREADS", count)
+        found.append(every_pass(held, Logistic()))
+    for name, first in found[0].items():
+        assert all(np.array_equal(first, other[name]) for other in found[1:]), name
+
+
+@pytest.mark.parametrize("length", [1, 3, 15, 16, 17, 16 * 32 + 1])
+@pytest.mark.parametrize("csr", [False, True])
+@pytest.mark.usefixtures("compiled", "short_blocks")
+def test_every_row_counts_once_on_the_compiled_path(length, csr):
+    held = rows_of(length, csr=csr)
+    blocks = [held.block(i).features for i in range(held.blocks)]
+    X = np.vstack([b.toarray() if csr else b for b in blocks]).astype(np.float64)
+    w = np.random.default_rng(1).normal(size=held.dim)
+    slopes = Logistic().first(held.targets * (X @ w)) * held.targets
+    np.testing.assert_allclose(
+        kernels.gradient(held, Logistic(), w), X.T @ slopes, rtol=0, atol=1e-13 * length
+    )
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_compiled_pass_changes_no_stored_row():
+    for csr in (False, True):
+        held = rows_of(100, csr=csr)
+        before = every_pass(held, Logistic())
+        every_pass(held, Logistic(), seed=2)
+        after = every_pass(held, Logistic())
+        assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_the_size_decides_unless_the_variable_does(monkeypatch):
+    monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
+    assert not products.is_compiled(products.WORTH_COMPILING - 1)
+    assert products.is_compiled(products.WORTH_COMPILING)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    assert not products.is_compiled(10**9)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    assert products.is_compiled(1)
+
+
+def test_without_numba_the_reference_serves_and_compiled_is_refused(monkeypatch):
+    held = rows_of(20)
+    monkeypatch.setattr(products, "WORTH_COMPILING", 1)
+    monkeypatch.setattr(products, "_has_numba", lambda: False)
+    monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
+    assert isinstance(products.view_for(held)(held.block(0).features), products.WideView)
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    with pytest.raises(ParameterError, match=r"sottovoce\[fast\]"):
+        kernels.gram(held)
+
+
+@pytest.mark.parametrize("wrong", ["fast", "Compiled", " reference"])
+def test_a_path_that_does_not_exist_is_refused(wrong, monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", wrong)
+    with pytest.raises(ParameterError, match="SOTTOVOCE_KERNELS"):
+        kernels.gram(rows_of(3))
+
+
+def test_small_tables_never_wait_for_numba_to_load():
+    code = (
+        "import sys, numpy as np, sottovoce as sv\n"
+        "r = sv.Records.from_arrays(np.ones((9, 2)), np.ones(9), labels=(-1, 1))\n"
+        "sv.Risk(r, sv.losses.Logistic()).value_and_gradient(np.zeros(2))\n"
+        "assert 'numba' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_folder_that_cannot_be_written_costs_the_cache_only(monkeypatch):
+    plain = numba.njit
+
+    def without_a_place(*arguments, cache=False, **options):
+        if cache:
+            raise RuntimeError("no locator available")
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(numba, "njit", without_a_place)
+    total = np.zeros(1)
+
+    def add(out):
+        out[0] += 1.0
+
+    compiling.compiled(reorder=True)(add)(total)
+    assert total[0] == 1.0

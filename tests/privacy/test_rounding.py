@@ -1,0 +1,360 @@
+"""Floating point carries no computed answer farther from the exact one than E, and E stays far below Delta.
+
+Exact means rational or 60-digit arithmetic on the same stored floats."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce import losses
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.records import Records
+from sottovoce.errors import ParameterError
+from sottovoce.losses import Kind
+from sottovoce.privacy import sensitivity
+from sottovoce.privacy.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, Arithmetic, gamma
+from sottovoce.regularizers import Tukey
+from sottovoce.risks.linear import Risk
+from tests.exact import Exact, derivatives
+from tests.strategies import ALL_LOSSES, LABELS, TARGET, attack
+
+SEEDS = st.integers(0, 2**32 - 1)
+TARGET_REACH = max(map(abs, TARGET))
+DIGITS = 60
+
+
+def distance(computed: Matrix, exact: list[Fraction]) -> float:
+    """Euclidean distance of floats from exact numbers, itself exact but for the root."""
+    squares = ((Fraction(float(a)) - b) ** 2 for a, b in zip(np.ravel(computed), exact, strict=True))
+    return math.sqrt(sum(squares))
+
+
+def exact_mean(factors: Vector, rows: Matrix) -> list[Fraction]:
+    weights = [Fraction(float(c)) for c in factors]
+    return [
+        sum((c * Fraction(float(x)) for c, x in zip(weights, column, strict=True)), Fraction(0))
+        / len(weights)
+        for column in rows.T
+    ]
+
+
+def blocked_mean(factors: Vector, rows: Matrix, length: int, one_by_one: bool) -> Vector:
+    """As a kernel sums: each block by itself, by a product or term by term, then the blocks in order."""
+    total = np.zeros(rows.shape[1])
+    for start in range(0, len(factors), length):
+        c, x = factors[start : start + length], rows[start : start + length]
+        if one_by_one:
+            block = np.zeros(rows.shape[1])
+            for factor, row in zip(c, x, strict=True):
+                block += factor * row
+        else:
+            block = c @ x
+        total += block
+    return total / len(factors)
+
+
+def hostile_factors(shape: str, n: int, rng: np.random.Generator) -> Vector:
+    """Factors within [-1, 1] whose sums lose bits: growing, cancelling, falling, swamped by the first."""
+    match shape:
+        case "equal":
+            return np.full(n, 1.0 / 3.0)
+        case "cancelling":
+            return np.tile([1.0, -1.0 + 2.0**-30], n)[:n]
+        case "falling":
+            return np.sort(2.0 ** rng.uniform(-60.0, 0.0, n))[::-1].copy()
+        case "swamped":
+            return np.concatenate([[1.0], np.full(n - 1, 2.0**-53 * 0.999)])
+        case "tiny":
+            return rng.uniform(-1.0, 1.0, n) * 1e-300
+        case _:
+            return rng.uniform(-1.0, 1.0, n)
+
+
+SHAPES = ["equal", "cancelling", "falling", "swamped", "tiny", "random"]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_order_and_no_magnitudes_push_a_blocked_sum_past_its_bound(shape, one_by_one):
+    rng = np.random.default_rng(7)
+    for n, length in ((1, 4), (37, 8), (300, 64), (300, 300)):
+        factors = hostile_factors(shape, n, rng)
+        rows = rng.normal(size=(n, 3))
+        rows = (rows / np.linalg.norm(rows, axis=1)[:, None]).astype(np.float32).astype(np.float64)
+        radius = float(np.linalg.norm(rows, axis=1).max()) * (1 + 1e-15)
+        computed = blocked_mean(factors, rows, length, one_by_one)
+        pull = np.array([1e3, -0.1, 1e-9])
+        arithmetic = Arithmetic(n=n, dim=3, block_length=length, radius=radius, function_ulps=1)
+        error = arithmetic.gradient(slope=1.0, curvature=0.0, weight_norm=0.0)
+        exact = exact_mean(factors, rows)
+        assert distance(computed, exact) <= error
+        shifted = arithmetic.gradient(
+            slope=1.0, curvature=0.0, weight_norm=0.0, added=float(np.linalg.norm(pull))
+        )
+        joined = [a + Fraction(float(b)) for a, b in zip(exact, pull, strict=True)]
+        assert distance(computed + pull, joined) <= shifted
+
+
+def test_a_sum_of_swamped_terms_comes_close_to_gamma():
+    """1 and m terms of half a unit, each of them lost: the bound cannot count fewer roundings."""
+    m = 2000
+    terms = np.concatenate([[1.0], np.full(m, 2.0**-53)])
+    total = 0.0
+    for term in terms:
+        total += term
+    lost = float(sum(map(Fraction, terms.tolist())) - Fraction(total))
+    assert 0.9 * gamma(m) <= lost <= gamma(m + 1) * float(np.sum(terms))
+
+
+@attack
+@given(SEEDS, st.integers(1, 40), st.floats(-3.0, 6.0))
+def test_no_margin_is_off_by_more_than_its_bound(seed, dim, power):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(20, dim))
+    rows /= np.linalg.norm(rows, axis=1)[:, None] * 1.001
+    w = rng.normal(size=dim) * 10.0**power
+    w[rng.integers(dim)] *= -1e3
+    targets = rng.uniform(*TARGET, size=20)
+    arithmetic = Arithmetic(n=20, dim=dim, block_length=8, radius=1.0, target_reach=TARGET_REACH)
+    bound = arithmetic.margin(float(np.linalg.norm(w)))
+    for x, y, t in zip(rows, targets, rows @ w - targets, strict=True):
+        exact = sum(
+            Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), w.tolist(), strict=True)
+        ) - Fraction(float(y))
+        assert abs(float(Fraction(float(t)) - exact)) <= bound
+
+
+@pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
+def test_no_loss_is_computed_worse_than_the_allowed_ulps_of_its_range(loss):
+    rng = np.random.default_rng(3)
+    t = np.concatenate(
+        [
+            [0.0, 1e-8, -1e-8],
+            np.linspace(-6.0, 6.0, 101) + 1e-3 * rng.normal(size=101),
+            rng.uniform(-60, 60, 12),
+        ]
+    )
+    allowed = Arithmetic(n=1, dim=1, block_length=1, radius=1.0).function_ulps * UNIT_ROUNDOFF
+    computed = loss.value(t), loss.first(t), loss.second(t)
+    ranges = (
+        [loss.value_within(abs(s)) for s in t.tolist()],
+        [loss.slope] * t.size,
+        [max(loss.curvature_low, loss.curvature_high)] * t.size,
+    )
+    with mpmath.workdps(DIGITS):
+        for i, s in enumerate(t.tolist()):
+            exact = derivatives(loss, mpmath.mpf(s))
+            for order in range(3):
+                error = abs(mpmath.mpf(float(computed[order][i])) - exact[order])
+                # Taylor's step leaves an error of its own, far below a unit roundoff.
+                assert error <= allowed * ranges[order][i] + 1e-18
+
+
+def far(computed: Matrix, exact: list[mpmath.mpf]) -> float:
+    return float(
+        mpmath.norm([mpmath.mpf(float(a)) - b for a, b in zip(np.ravel(computed), exact, strict=True)])
+    )
+
+
+@pytest.mark.parametrize("power", [-1.0, 1.0, 4.0])
+@pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
+def test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power):
+    rng = np.random.default_rng(11)
+    n, dim = 12, 3
+    rows = rng.normal(size=(n, dim)) * rng.choice([0.1, 1.0, 10.0], size=(n, 1))
+    if loss.kind is Kind.MARGIN:
+        records = Records.from_arrays(rows, rng.choice(LABELS, n), labels=LABELS)
+    else:
+        records = Records.from_arrays(rows, rng.uniform(*TARGET, n), target=TARGET)
+    risk = Risk(records, loss, Tukey(0.3))
+    reach = 0.0 if loss.kind is Kind.MARGIN else TARGET_REACH
+    arithmetic = Arithmetic(
+        n=n, dim=dim, block_length=records._rows.block_length, radius=1.0, target_reach=reach
+    )
+    w = rng.normal(size=dim) * 10.0**power
+    step = rng.normal(size=dim) * 0.01
+    norm, length = float(np.linalg.norm(w)), float(np.linalg.norm(step))
+    penalty = risk.regularizer
+    pull, bend = penalty.gradient(w), penalty.curvature(w)
+    curvature = max(loss.curvature_low, loss.curvature_high)
+    slopes = {"slope": loss.slope, "curvature": curvature, "weight_norm": norm}
+    bends = {"curvature": curvature, "third": loss.third, "weight_norm": norm}
+    with mpmath.workdps(DIGITS):
+        exact, at = Exact(risk), [mpmath.mpf(float(x)) for x in w]
+        there = [mpmath.mpf(float(x)) + mpmath.mpf(float(p)) for x, p in zip(w, step, strict=True)]
+
+        gradient = [a + float(b) for a, b in zip(exact.gradient(at), pull, strict=True)]
+        added = float(np.linalg.norm(pull))
+        computed = risk.gradient(w)
+        assert far(computed, gradient) <= arithmetic.gradient(**slopes, added=added)
+        size = np.array([np.linalg.norm(computed)])
+        assert far(size, [mpmath.norm(gradient)]) <= arithmetic.gradient_norm(**slopes, added=added)
+
+        hessian = exact.hessian(at)
+        for j in range(dim):
+            hessian[j, j] += float(bend[j])
+        added = float(np.linalg.norm(bend))
+        assert far(risk.hessian(w), list(hessian)) <= arithmetic.hessian(**bends, added=added)
+        smallest = mpmath.eigsy(hessian, eigvals_only=True)[0]
+        computed = np.array([risk.smallest_eigenvalue(w)])
+        assert far(computed, [smallest]) <= arithmetic.smallest_eigenvalue(**bends, added=added)
+
+        value = exact.value(at)
+        bound = arithmetic.value(
+            highest=loss.value_within(norm + reach),
+            slope=loss.slope,
+            weight_norm=norm,
+            added=penalty.value(w),
+        )
+        assert far(np.array([risk.value(w)]), [value + penalty.value(w)]) <= bound
+
+        change = penalty.value(w) - penalty.value(w + step)
+        gain = value - exact.value(there) + change
+        bound = arithmetic.difference(
+            slope=loss.slope,
+            highest=loss.value_within(norm + length + reach),
+            weight_norm=norm,
+            step_norm=length,
+            added=penalty.value(w) + penalty.value(w + step),
+        )
+        assert far(risk.trials(w, step[None]), [gain]) <= bound
+        assert far(np.array([risk.along(w, step).decrease(1.0)]), [gain]) <= bound
+        assert far(risk.trials(w, step[None]) / length, [gain / length]) <= arithmetic.normalized_trials(
+            slope=loss.slope,
+            highest=loss.value_within(norm + length + reach),
+            weight_norm=norm,
+            step_norms=[length],
+            added=[penalty.value(w) + penalty.value(w + step)],
+        )
+
+
+def test_the_gram_matrix_lies_within_its_bound_of_the_exact_one():
+    rng = np.random.default_rng(5)
+    records = Records.from_arrays(rng.normal(size=(600, 3)), rng.choice(LABELS, 600), labels=LABELS)
+    rows = np.concatenate([records._rows.block(i).features for i in range(records._rows.blocks)]).astype(
+        np.float64
+    )
+    exact = [entry for column in rows.T for entry in exact_mean(column, rows)]
+    computed = Risk(records, losses.Logistic()).gram()
+    bound = Arithmetic(n=600, dim=3, block_length=records._rows.block_length, radius=1.0).gram()
+    assert distance(computed, exact) <= bound
+
+
+@attack
+@given(SEEDS, st.sampled_from([0.1, 3.0, 40.0]))
+def test_float32_margins_move_the_gradient_by_no_more_than_the_replaced_record_allows(seed, norm):
+    """Margins are off by far more than Delta allows in every row, but the same way in both data sets."""
+    rng = np.random.default_rng(seed)
+    n, dim, loss = 50, 6, losses.Logistic()
+    rows = rng.normal(size=(n, dim))
+    rows = (rows / np.linalg.norm(rows, axis=1)[:, None] * (1 - 2.0**-22)).astype(np.float32)
+    other = rows.copy()
+    other[17] = -rows[17] if rng.uniform() < 0.5 else rng.permutation(rows[17])
+    w = rng.normal(size=dim)
+    w *= norm / np.linalg.norm(w)
+
+    def gradient(x: Matrix) -> Vector:
+        margins = np.array([row @ w.astype(np.float32) for row in x], dtype=np.float64)
+        return loss.first(margins) @ x.astype(np.float64) / n
+
+    arithmetic = Arithmetic(n=n, dim=dim, block_length=n, radius=1.0, single_margins=True)
+    error = arithmetic.gradient(slope=1.0, curvature=0.25, weight_norm=float(np.linalg.norm(w)))
+    bound = sensitivity.gradient_at(loss, weight_norm=float(np.linalg.norm(w)), radius=1.0, n=n)
+    assert float(np.linalg.norm(gradient(rows) - gradient(other))) <= bound + 2 * error
+
+
+def test_float32_margins_cost_the_share_of_one_record():
+    facts = {"n": 1000, "dim": 54, "block_length": 256, "radius": 2.0}
+    one, two = (Arithmetic(**facts, single_margins=single) for single in (False, True))
+    more = gamma(54 + 16, SINGLE_ROUNDOFF) * 2.0 * 5.0 / 1000
+    assert two.margin(5.0) - one.margin(5.0) == pytest.approx(more, rel=1e-6)
+    for name, public in (
+        ("gradient", {"slope": 1.0, "curvature": 0.25}),
+        ("hessian", {"curvature": 0.25, "third": 0.1}),
+        ("value", {"highest": 12.0, "slope": 1.0}),
+        ("difference", {"highest": 12.0, "slope": 1.0, "step_norm": 1e-3}),
+    ):
+        assert getattr(two, name)(**public, weight_norm=5.0) > getattr(one, name)(**public, weight_norm=5.0)
+
+
+@pytest.mark.parametrize("block_length", [4096, 8192])
+def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block_length):
+    n, dim = 500_000, 54
+    arithmetic = Arithmetic(n=n, dim=dim, block_length=block_length, radius=1.0)
+    public = {"slope": 1.0, "curvature": 0.25, "weight_norm": 10.0}
+    error = arithmetic.gradient(**public, added=1.0)
+    delta = sensitivity.gradient(slope=1.0, radius=1.0, n=n)
+    assert error < 1e-6 * delta
+    assert 1e-8 * delta < error
+    assert arithmetic.gradient_norm(**public, added=1.0) < 1e-6 * delta
+    assert arithmetic.gram() < 1e-6 * sensitivity.gram(radius=1.0, n=n)
+    curvatures = {"curvature_low": 0.0, "curvature_high": 0.25, "radius": 1.0, "n": n}
+    bends = {"curvature": 0.25, "third": 0.1, "weight_norm": 10.0}
+    assert arithmetic.hessian(**bends) < 1e-6 * sensitivity.hessian(**curvatures)
+    assert arithmetic.smallest_eigenvalue(**bends) < 1e-5 * sensitivity.smallest_eigenvalue(**curvatures)
+    step = {"highest": 10.0, "slope": 1.0, "weight_norm": 10.0, "step_norm": 0.1}
+    difference = sensitivity.value_difference(slope=1.0, radius=1.0, n=n, step_norm=0.1)
+    assert arithmetic.difference(**step) < 1e-6 * difference
+
+
+def test_every_source_of_error_is_counted_in_full():
+    """Rows, functions, solver and public parts: each alone can reach its share, so none may be left out."""
+    norm, step, highest, public = 1e5, 1e-3, 1e5, 1e4
+    one = Arithmetic(n=10, dim=30, block_length=4, radius=2.0, target_reach=3.0)
+    margin = one.margin(norm)
+    assert margin >= gamma(30 + 1) * (2.0 * norm + 3.0)
+    ulps, sums = one.function_ulps * UNIT_ROUNDOFF, gamma(4 + 3)
+    tangent = {"weight_norm": norm, "added": public}
+
+    gradient = one.gradient(slope=0.7, curvature=0.3, **tangent)
+    assert gradient >= 2.0 * (0.3 * margin + 0.7 * ulps) + 1.4 * sums + UNIT_ROUNDOFF * public
+    assert one.gradient_norm(slope=0.7, curvature=0.3, **tangent) >= gradient + gamma(30) * (1.4 + public)
+
+    hessian = one.hessian(curvature=0.3, third=0.2, **tangent)
+    assert hessian >= 4.0 * (0.2 * margin + 0.3 * ulps) + 1.2 * sums + UNIT_ROUNDOFF * public
+    smallest = one.smallest_eigenvalue(curvature=0.3, third=0.2, **tangent)
+    assert smallest >= hessian + gamma(16 * 30**2) * (1.2 + public)
+
+    value = one.value(highest=highest, slope=0.7, **tangent)
+    assert value >= 0.7 * margin + highest * (ulps + sums) + UNIT_ROUNDOFF * public
+
+    moves = {"slope": 0.7, "highest": highest, "weight_norm": norm}
+    difference = one.difference(**moves, step_norm=step, added=public)
+    margins = margin + one.margin(norm + step)
+    assert difference >= 0.7 * margins + 2 * ulps * highest + 1.4 * step * sums + 2 * UNIT_ROUNDOFF * public
+    trials = one.normalized_trials(**moves, step_norms=[step], added=[public])
+    assert trials >= difference / step + gamma(30) * 1.4
+
+
+def test_normalized_trials_add_up_in_l2():
+    arithmetic = Arithmetic(n=100, dim=3, block_length=64, radius=1.0)
+    public = {"slope": 1.0, "highest": 5.0, "weight_norm": 2.0}
+    one = arithmetic.normalized_trials(**public, step_norms=[0.5])
+    four = arithmetic.normalized_trials(**public, step_norms=[0.5] * 4)
+    assert four == pytest.approx(2 * one, rel=1e-12)
+    assert arithmetic.normalized_trials(**public, step_norms=[0.5], added=[1e6]) > one
+    assert arithmetic.normalized_trials(**public, step_norms=[1e-9]) > 1e6 * one
+
+
+def test_more_roundings_than_digits_are_refused():
+    assert gamma(0) == 0.0
+    with pytest.raises(ParameterError, match="accuracy"):
+        gamma(2.0**53)
+    with pytest.raises(ParameterError, match="accuracy"):
+        gamma(2.0**24, SINGLE_ROUNDOFF)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n": 0}, {"dim": 0}, {"block_length": 0}, {"radius": math.nan}, {"target_reach": -1.0}]
+)
+def test_impossible_passes_are_refused(wrong):
+    facts = {"n": 10, "dim": 2, "block_length": 4, "radius": 1.0}
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        Arithmetic(**{**facts, **wrong})

@@ -1,0 +1,325 @@
+"""No pair of neighbours moves a query past its bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.data.records import Records
+from sottovoce.errors import ParameterError
+from sottovoce.losses import Kind, Logistic, Loss
+from sottovoce.privacy import sensitivity
+from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.regularizers import Tukey
+from sottovoce.risks.linear import Risk
+from tests.plain import (
+    Query,
+    arguments,
+    curvatures,
+    mean_gradient,
+    mean_hessian,
+    mean_value,
+    softmax_terms,
+    target_reach,
+)
+from tests.strategies import (
+    ALL_LOSSES,
+    LABELS,
+    MARGIN_LOSSES,
+    RESIDUAL_LOSSES,
+    TARGET,
+    Neighbours,
+    attack,
+    neighbours,
+)
+
+SLACK = 1.0 + 1e-9
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def moved(query: Query, loss: Loss, case: Neighbours) -> float:
+    """Distance between the query's answers on the two data sets."""
+    before, after = (np.asarray(query(loss, X, y, case.weights)) for X, y in case.sides)
+    return float(np.linalg.norm(before - after))
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_the_gradient_past_either_of_its_bounds(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    move = moved(mean_gradient, loss, case)
+    anywhere = sensitivity.gradient(slope=loss.slope, radius=case.radius, n=case.n)
+    here = sensitivity.gradient_at(
+        loss,
+        weight_norm=case.weight_norm,
+        radius=case.radius,
+        n=case.n,
+        target_reach=target_reach(loss),
+    )
+    assert move <= here * SLACK
+    assert here <= anywhere * (1 + 1e-14)
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_the_gradient_norm_past_its_bound(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    move = moved(lambda *query: float(np.linalg.norm(mean_gradient(*query))), loss, case)
+    assert move <= sensitivity.gradient_norm(slope=loss.slope, radius=case.radius, n=case.n) * SLACK
+
+
+@attack
+@given(st.data())
+def test_no_pair_of_weighted_classes_moves_the_gradient_past_its_bound(data):
+    loss = data.draw(st.sampled_from(MARGIN_LOSSES))
+    case = data.draw(neighbours())
+    heavy, light = 3.0, data.draw(st.floats(0.0, 3.0))
+
+    def weighted(loss, X, y, w):
+        factors = np.where(y > 0, heavy, light) * y * loss.first(arguments(loss, X, y, w))
+        return X.T @ factors / len(y)
+
+    bound = sensitivity.gradient_at(
+        loss, weight_norm=case.weight_norm, radius=case.radius, n=case.n, weight=heavy
+    )
+    assert moved(weighted, loss, case) <= bound * SLACK
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_the_hessian_or_its_smallest_eigenvalue_past_its_bound(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    public = {**curvatures(loss), "radius": case.radius, "n": case.n}
+    assert moved(mean_hessian, loss, case) <= sensitivity.hessian(**public) * SLACK
+
+    def smallest(*query):
+        return float(np.linalg.eigvalsh(mean_hessian(*query))[0])
+
+    assert moved(smallest, loss, case) <= sensitivity.smallest_eigenvalue(**public) * SLACK + 1e-15
+
+
+@attack
+@given(neighbours())
+def test_no_pair_moves_the_gram_matrix_or_its_diagonal_past_its_bound(case):
+    def gram(loss, X, y, w):
+        return X.T @ X / len(y)
+
+    assert moved(gram, Logistic(), case) <= sensitivity.gram(radius=case.radius, n=case.n) * SLACK
+    diagonal = moved(lambda *query: np.diag(gram(*query)), Logistic(), case)
+    assert diagonal <= sensitivity.gram_diagonal(radius=case.radius, n=case.n) * SLACK
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_a_value_or_a_difference_of_values_past_its_bound(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    steps = np.random.default_rng(data.draw(SEEDS)).normal(size=(3, case.weights.size))
+    steps *= 10.0 ** data.draw(st.floats(-2.0, 3.0))
+    lengths = np.linalg.norm(steps, axis=1)
+    public = {"slope": loss.slope, "radius": case.radius, "n": case.n}
+    # Losses as large as |t| are subtracted: their own rounding, which `rounding` answers for, is let through.
+    reach = case.radius * (case.weight_norm + lengths.max()) + target_reach(loss)
+    dust = 1e-13 * loss.value_within(reach)
+
+    def decreases(loss, X, y, w):
+        here = loss.value(arguments(loss, X, y, w))
+        return np.array([(here - loss.value(arguments(loss, X, y, w + p))).mean() for p in steps])
+
+    one = moved(lambda *query: decreases(*query)[0], loss, case)
+    assert one <= sensitivity.value_difference(**public, step_norm=lengths[0]) * SLACK + dust
+
+    each = moved(lambda *query: np.abs(decreases(*query)).max(), loss, case)
+    assert each <= sensitivity.above_threshold(**public, step_norms=list(lengths)) * SLACK + dust
+
+    normalized = moved(lambda *query: decreases(*query) / lengths, loss, case)
+    allowed = sensitivity.normalized_trials(**public, count=3)
+    assert normalized <= allowed * SLACK + dust / lengths.min()
+
+    value = sensitivity.value_at(
+        loss, weight_norm=case.weight_norm, radius=case.radius, n=case.n, target_reach=target_reach(loss)
+    )
+    assert moved(mean_value, loss, case) <= value * SLACK + dust
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_a_grid_of_trial_values_past_its_bound(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    longest = data.draw(st.floats(0.1, 20.0))
+    shrink = data.draw(st.floats(0.1, 0.95))
+    count = data.draw(st.integers(1, 8))
+    direction = np.random.default_rng(data.draw(SEEDS)).normal(size=case.weights.size)
+    norm = float(np.linalg.norm(direction))
+
+    def grid(loss, X, y, w):
+        lengths = longest * shrink ** np.arange(count)
+        here = loss.value(arguments(loss, X, y, w))
+        return np.array(
+            [(here - loss.value(arguments(loss, X, y, w + a * direction))).mean() for a in lengths]
+        )
+
+    bound = sensitivity.trial_grid(
+        slope=loss.slope,
+        radius=case.radius,
+        n=case.n,
+        direction_norm=norm,
+        longest=longest,
+        shrink=shrink,
+        count=count,
+    )
+    dust = 1e-13 * loss.value_within(case.radius * (case.weight_norm + longest * norm) + target_reach(loss))
+    assert moved(grid, loss, case) <= bound * SLACK + dust
+    every = 2 * longest * loss.slope * case.radius * norm / case.n / math.sqrt(1 - shrink**2)
+    assert bound <= every * SLACK
+
+
+@attack
+@given(neighbours(), st.integers(2, 6), st.floats(-2.0, 3.0), SEEDS)
+def test_no_pair_moves_a_softmax_query_past_its_bound(case, classes, power, seed):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(classes, case.weights.size)) * 10.0**power
+    W[0] += case.weights
+    spread = max(float(np.linalg.norm(a - b)) for a in W for b in W)
+    (x, _), (z, _) = case.pair
+    one = softmax_terms(W, x, int(rng.integers(classes)))
+    two = softmax_terms(W, z, int(rng.integers(classes)))
+    public = {"radius": case.radius, "n": case.n}
+    gradient = float(np.linalg.norm(one[0] - two[0])) / case.n
+    at = sensitivity.softmax_gradient_at(spread=spread, classes=classes, **public)
+    assert gradient <= at * SLACK
+    assert at <= sensitivity.softmax_gradient(**public)
+    frobenius = float(np.linalg.norm(one[1] - two[1])) / case.n
+    assert frobenius <= sensitivity.softmax_hessian(**public) * SLACK
+    spectral = float(np.linalg.norm(one[1] - two[1], 2)) / case.n
+    assert spectral <= sensitivity.softmax_eigenvalue(**public) * SLACK
+
+
+def test_a_known_weight_norm_tightens_a_residual_gradient():
+    loss = RESIDUAL_LOSSES[0]
+    bound = sensitivity.gradient_at(loss, weight_norm=0.5, radius=2.0, n=10, target_reach=1.0)
+    assert bound == pytest.approx(2 * 2.0 * loss.slope_within(2.0) / 10, rel=1e-9)
+    assert bound < sensitivity.gradient(slope=loss.slope, radius=2.0, n=10)
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_no_records_no_bound(n):
+    with pytest.raises(ParameterError, match="n is"):
+        sensitivity.gram(radius=1.0, n=n)
+
+
+@pytest.mark.parametrize("slope", [math.nan, math.inf, -1.0])
+def test_a_slope_that_bounds_nothing_is_refused(slope):
+    with pytest.raises(ParameterError, match="finite"):
+        sensitivity.gradient(slope=slope, radius=1.0, n=5)
+
+
+@pytest.mark.parametrize("shrink", [0.0, 1.0, 1.5, math.nan])
+def test_a_grid_that_does_not_shrink_is_refused(shrink):
+    with pytest.raises(ParameterError, match="shrink"):
+        sensitivity.trial_grid(
+            slope=1.0, radius=1.0, n=5, direction_norm=1.0, longest=1.0, shrink=shrink, count=3
+        )
+
+
+def risks(loss: Loss, case: Neighbours) -> tuple[Risk, Risk]:
+    declared = {"labels": LABELS} if loss.kind is Kind.MARGIN else {"target": TARGET}
+    one, two = (
+        Risk(Records.from_arrays(X, y, radius=case.radius, **declared), loss, Tukey(0.01))
+        for X, y in case.sides
+    )
+    return one, two
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_what_the_risk_computes_past_bound_and_allowance(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    one, two = risks(loss, case)
+    w, norm, n, radius = case.weights, case.weight_norm, case.n, case.radius
+    arithmetic = Arithmetic(
+        n=n,
+        dim=w.size,
+        block_length=one.records._rows.block_length,
+        radius=radius,
+        target_reach=target_reach(loss),
+    )
+    curvature = max(loss.curvature_low, loss.curvature_high)
+    pull = float(np.linalg.norm(one.regularizer.gradient(w)))
+    bend = float(np.linalg.norm(one.regularizer.curvature(w)))
+
+    def check(move: float, bound: float, error: float) -> None:
+        assert move <= bound + 2 * error
+
+    check(
+        float(np.linalg.norm(one.gradient(w) - two.gradient(w))),
+        sensitivity.gradient_at(loss, weight_norm=norm, radius=radius, n=n, target_reach=target_reach(loss)),
+        arithmetic.gradient(slope=loss.slope, curvature=curvature, weight_norm=norm, added=pull),
+    )
+    check(
+        float(np.linalg.norm(one.hessian(w) - two.hessian(w))),
+        sensitivity.hessian(**curvatures(loss), radius=radius, n=n),
+        arithmetic.hessian(curvature=curvature, third=loss.third, weight_norm=norm, added=bend),
+    )
+    check(
+        abs(one.smallest_eigenvalue(w) - two.smallest_eigenvalue(w)),
+        sensitivity.smallest_eigenvalue(**curvatures(loss), radius=radius, n=n),
+        arithmetic.smallest_eigenvalue(curvature=curvature, third=loss.third, weight_norm=norm, added=bend),
+    )
+    check(
+        float(np.linalg.norm(one.gram() - two.gram())),
+        sensitivity.gram(radius=radius, n=n),
+        arithmetic.gram(),
+    )
+    highest = loss.value_within(radius * norm + target_reach(loss))
+    check(
+        abs(one.value(w) - two.value(w)),
+        sensitivity.value_at(loss, weight_norm=norm, radius=radius, n=n, target_reach=target_reach(loss)),
+        arithmetic.value(highest=highest, slope=loss.slope, weight_norm=norm, added=one.regularizer.value(w)),
+    )
+
+
+@attack
+@given(st.data())
+def test_no_pair_moves_the_trials_the_risk_computes_past_bound_and_allowance(data):
+    loss = data.draw(st.sampled_from(ALL_LOSSES))
+    case = data.draw(neighbours(kind=loss.kind))
+    one, two = risks(loss, case)
+    w, norm, n, radius = case.weights, case.weight_norm, case.n, case.radius
+    steps = np.random.default_rng(data.draw(SEEDS)).normal(size=(3, w.size)) * 10.0 ** data.draw(
+        st.floats(-6, 2)
+    )
+    lengths = np.linalg.norm(steps, axis=1)
+    arithmetic = Arithmetic(
+        n=n,
+        dim=w.size,
+        block_length=one.records._rows.block_length,
+        radius=radius,
+        target_reach=target_reach(loss),
+    )
+    penalties = [one.regularizer.value(w) + one.regularizer.value(w + p) for p in steps]
+    public = {
+        "slope": loss.slope,
+        "highest": loss.value_within(radius * (norm + lengths.max()) + target_reach(loss)),
+    }
+    move = float(np.linalg.norm((one.trials(w, steps) - two.trials(w, steps)) / lengths))
+    bound = sensitivity.normalized_trials(slope=loss.slope, radius=radius, n=n, count=3)
+    error = arithmetic.normalized_trials(
+        **public, weight_norm=norm, step_norms=list(lengths), added=penalties
+    )
+    assert move <= bound + 2 * error
+
+    gamma = 0.6
+    move = abs(one.along(w, steps[0]).decrease(gamma) - two.along(w, steps[0]).decrease(gamma))
+    bound = sensitivity.value_difference(slope=loss.slope, radius=radius, n=n, step_norm=lengths[0])
+    error = arithmetic.difference(**public, weight_norm=norm, step_norm=lengths[0], added=penalties[0])
+    assert move <= bound + 2 * error

@@ -1,0 +1,168 @@
+"""The page: what it says, that its bytes are a function of the result and the date, that it asks nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+
+import sottovoce as sv
+from sottovoce.report import Card, render
+from sottovoce.report.axes import across, upward
+from sottovoce.report.markup import element, number
+from sottovoce.report.page import SECTIONS
+from sottovoce.report.words import chance_of_a_right_guess
+from sottovoce.result import Guarantee
+from tests import problems
+
+BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
+
+
+def clock() -> datetime:
+    return datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+
+
+def private(**options: object) -> sv.Result:
+    return sv.minimize(problems.logistic(n=2000), budget=BUDGET, **options)  # type: ignore[arg-type]
+
+
+class Checker(HTMLParser):
+    """Every element closed in order; ids and references collected."""
+
+    VOID = ("meta", "link", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "action", "poster", "data"):
+                self.urls.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("method", ["majorize", "sigmoid", "tolerance", "simulated"])
+def test_the_page_is_whole_and_refers_to_nothing_outside(method: str) -> None:
+    result = {
+        "majorize": lambda: private(),
+        "sigmoid": lambda: sv.minimize(problems.sigmoid(n=3000), budget=BUDGET),
+        "tolerance": lambda: private(tolerance=sv.Tolerance(gradient=0.3)),
+        "simulated": lambda: private(simulate=3),
+    }[method]()
+    checker = Checker()
+    page = render(result, clock=clock)
+    checker.feed(page)
+    assert checker.open == []
+    assert [name for name, _ in SECTIONS] == [name for name in checker.ids if name != "tip"]
+    assert all(url.startswith(("#", "data:")) for url in checker.urls)
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", page)
+
+
+def test_the_same_result_and_date_give_the_same_bytes() -> None:
+    result = private()
+    assert render(result, clock=clock) == render(sv.Result.from_dict(result.to_dict()), clock=clock)
+    other = render(result, clock=lambda: datetime(2026, 5, 5, tzinfo=UTC))
+    assert render(result, clock=clock).replace("2026-05-04", "2026-05-05") == other
+
+
+def test_a_private_page_says_what_is_guaranteed_against_whom_in_words_and_symbols() -> None:
+    page = render(private(), Card(dataset="Claims <2026>"), clock=clock)
+    for words in (
+        "Each of the 2,000 records",
+        "Against whom",
+        "(2, 10⁻⁵)-differential privacy",
+        "e<sup>ε</sup> · P[M(D\u2032) ∈ S] + δ",
+        "Claims &lt;2026&gt;",
+        "at most 88.1 %",
+        "No confidence intervals are available",
+        "99 % confidence",
+        "made on 2026-05-04",
+    ):
+        assert words in page
+    assert "<2026>" not in page
+
+
+def test_a_simulated_run_never_looks_private() -> None:
+    page = render(private(simulate=0), clock=clock)
+    assert "Not private" in page
+    assert "Each of the 2,000 records" not in page
+    assert "(2, 10⁻⁵)-differential privacy" not in page
+
+
+def test_intervals_are_shown_where_they_hold() -> None:
+    from tests.inference.test_intervals import overlapping
+
+    result = sv.minimize(overlapping(), budget=BUDGET, intervals=0.1)
+    page = render(result, clock=clock)
+    assert result.intervals
+    assert "all intervals hold at once" in page
+    assert page.count("<small>") == 4
+    assert "No confidence intervals" not in page
+
+
+def test_names_fit_or_are_not_used() -> None:
+    result = private()
+    named = render(result, Card(features=tuple("abcde"), unit=0.5), clock=clock)
+    assert '<th scope="row">a</th>' in named
+    short = render(result, Card(features=("a", "b")), clock=clock)
+    assert '<th scope="row">weight 1</th>' in short
+
+
+def test_a_budget_that_bought_nothing_still_gives_a_page() -> None:
+    tiny = sv.Budget(epsilon=1e-4, delta=1e-12)
+    result = sv.minimize(problems.logistic(n=10), budget=tiny, simulate=0)
+    assert render(result, clock=clock)
+    bare = dataclasses.replace(result, trace=(), spending={})
+    assert "No gradient was released" in render(bare, clock=clock)
+
+
+def test_the_best_guess_is_the_bound_of_differential_privacy() -> None:
+    sharp = Guarantee(epsilon=1.0, delta=0.0, n=10)
+    assert chance_of_a_right_guess(sharp) == pytest.approx(2.718281828 / 3.718281828)
+    assert chance_of_a_right_guess(Guarantee(epsilon=700.0, delta=0.5, n=10)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (-0.0123, "\u22120.0123"),
+        (0.00210049, "0.0021"),
+        (1e-6, "10⁻⁶"),
+        (2.5e-9, "2.5 \u00d7 10⁻⁹"),
+        (123456.0, "123456"),
+        (float("inf"), "∞"),
+        (99.96, "100"),
+        (-1e12, "\u221210¹²"),
+    ],
+)
+def test_numbers_are_short_and_exact_enough(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_markup_escapes_what_it_is_given() -> None:
+    assert element("p", "x", title='"><script>') == '<p title="&quot;&gt;&lt;script&gt;">x</p>'
+
+
+@pytest.mark.parametrize("low", [1e-12, 0.5, 1e6])
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 1e9])
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_scales_hold_their_values_and_have_ticks(low: float, ratio: float, logarithmic: bool) -> None:
+    scale = upward(low, low * ratio, logarithmic=logarithmic)
+    assert scale.low <= low <= low * ratio <= scale.high
+    assert 1 <= len(scale.ticks()) <= 12
+    assert all(scale.end - 1e-9 <= scale.place(tick) <= scale.start + 1e-9 for tick in scale.ticks())
+    assert across(1).place(0) > across(1).start
