@@ -18,7 +18,9 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta, labelled, numbers
-from sottovoce.estimators.linear import PrivateLinear, PrivateRegressor
+from sottovoce.estimators.linear import PrivateRegressor
+from sottovoce.estimators.pipelines import private_part
+from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
 from sottovoce.privacy.counts import Desk, budget_within
 from sottovoce.result import Guarantee
@@ -45,8 +47,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     epsilon_0 its share buys. The winner is the model trained for the contest: a refit would cost as much
     again.
 
-    estimator: a PrivateClassifier or PrivateRegressor, or a pipeline that ends in one. Its own epsilon,
-    delta, ledger and simulate are replaced. candidates: a grid as in GridSearchCV, name -> list of values.
+    estimator: a PrivateClassifier or PrivateRegressor, or a pipeline that ends in one and whose other steps
+    learn nothing from data; any other step is refused. Before anything is charged, every candidate is
+    rehearsed up to its first charge, so that what cannot be trained costs nothing. The estimator's own
+    epsilon, delta, ledger and simulate are replaced. candidates: a grid as in GridSearchCV, name -> list of
+    values; steps may be among them.
 
     Attributes: best_estimator_, best_params_, best_index_, guarantee_ (of the whole search), results_ (one
     Result a candidate; each was paid for). No score is stored: to publish one, use `evaluation` on records
@@ -76,8 +81,9 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     def fit(self, X: Any, y: Any) -> Self:
         """Train every candidate, then choose."""
         labels = labelled(X, y)
-        prefix, linear = _private_part(self.estimator)
-        settings = _settings(self.candidates, prefix, set(self.estimator.get_params(deep=True)))
+        private_part(self.estimator)
+        settings = _settings(self.candidates, set(self.estimator.get_params(deep=True)))
+        contest = [_candidate(self.estimator, setting) for setting in settings]
         for name in ("selection_share", "held_out"):
             share = getattr(self, name)
             if not (isinstance(share, float) and 0.0 < share < 1.0):
@@ -88,22 +94,26 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         desk = Desk.open(budget, "search", account, self.simulate)
         choosing = max(1, int(desk.run.units_cap * self.selection_share))
         part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget.delta)
-        fitted = []
-        for index, setting in enumerate(settings):
-            terms = dict(zip(_RESERVED, (part.epsilon, part.delta, account, self._seed(index)), strict=True))
-            candidate = clone(self.estimator).set_params(
-                **setting, **{prefix + name: value for name, value in terms.items()}
-            )
-            fitted.append(candidate.fit(_rows(X, ~test), labels[~test]))
+        training, answers = _rows(X, ~test), labels[~test]
+        for index, (prefix, candidate) in enumerate(contest):
+            terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index))
+            candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
+            rehearse(candidate, training, answers)
+            rehearse(candidate, X, labels)
+        fitted = [
+            unquoted(partial(candidate.set_params(**{f"{prefix}ledger": account}).fit, training, answers))
+            for prefix, candidate in contest
+        ]
 
         def scores() -> list[int]:
             held_X, held_y = _rows(X, test), labels[test]
-            return [int(_merits(model, linear, held_X, held_y).sum()) for model in fitted]
+            return [int(unquoted(partial(_merits, model, held_X, held_y)).sum()) for model in fitted]
 
         self.best_index_ = desk.best(scores, STEPS, choosing)
         self.best_params_ = settings[self.best_index_]
-        self.best_estimator_ = fitted[self.best_index_].set_params(**{f"{prefix}ledger": self.ledger})
-        self.results_ = tuple(_private_part(model)[1].result_ for model in fitted)
+        self.best_estimator_ = fitted[self.best_index_]
+        private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
+        self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
         self.guarantee_ = Guarantee(
             epsilon=budget.epsilon, delta=budget.delta, n=len(labels), simulated=desk.noise.simulated
         )
@@ -158,26 +168,26 @@ def held_out(n: int, share: float) -> NDArray[np.bool_]:
     return np.asarray(chosen)
 
 
-def _private_part(estimator: Any) -> tuple[str, Any]:
-    """The private estimator inside, and the prefix of its parameters' names."""
-    if isinstance(estimator, PrivateLinear):
-        return "", estimator
-    if isinstance(estimator, BaseEstimator):
-        for name, part in estimator.get_params(deep=True).items():
-            if isinstance(part, PrivateLinear):
-                return f"{name}__", part
-    raise ParameterError("estimator must be a PrivateClassifier, a PrivateRegressor or a pipeline with one.")
+def _candidate(template: Any, setting: dict[str, Any]) -> tuple[str, Any]:
+    """A copy with this setting, which may put other steps in place, and the prefix of its private part."""
+    candidate, refused = None, True
+    with suppress(Exception):
+        candidate, refused = clone(template).set_params(**setting), False
+    if refused:
+        raise ParameterError("a candidate's parameters cannot be set: check their names and values.")
+    prefix, _ = private_part(candidate)
+    for name in _RESERVED:
+        if prefix + name in setting:
+            raise ParameterError(f"{name} belongs to the search itself and cannot be searched over.")
+    return prefix, candidate
 
 
-def _settings(candidates: Any, prefix: str, known: set[str]) -> list[dict[str, Any]]:
+def _settings(candidates: Any, known: set[str]) -> list[dict[str, Any]]:
     settings: list[dict[str, Any]] = []
     with suppress(Exception):
         settings = list(ParameterGrid(candidates))
     if not settings:
         raise ParameterError("candidates must be a grid, name -> list of values, as in GridSearchCV.")
-    for name in _RESERVED:
-        if any(prefix + name in setting for setting in settings):
-            raise ParameterError(f"{name} belongs to the search itself and cannot be searched over.")
     if unknown := sorted({name for setting in settings for name in setting} - known):
         raise ParameterError(
             f"the estimator has no parameter {unknown[0]!r}. Of a pipeline's step, write step__name."
@@ -185,11 +195,13 @@ def _settings(candidates: Any, prefix: str, known: set[str]) -> list[dict[str, A
     return settings
 
 
-def _merits(model: Any, linear: Any, X: Any, y: NDArray[Any]) -> Vector:
+def _merits(model: Any, X: Any, y: NDArray[Any]) -> Vector:
     """Whole numbers from 0 (worst) to STEPS (best), one a record."""
+    linear = private_part(model)[1]
     if not isinstance(linear, PrivateRegressor):
         return STEPS * np.asarray(model.predict(X) == y, dtype=np.float64)
-    bounds = Range.declare(_private_part(model)[1].target)
+    assert linear.target is not None
+    bounds = Range.declare(linear.target)
     truth, usable = bounds.encode(numbers(y))
     error = np.abs(np.clip(model.predict(X), bounds.low, bounds.high) - truth) / (bounds.high - bounds.low)
     return np.rint(STEPS * np.clip(1.0 - np.where(usable, error, 1.0), 0.0, 1.0))
