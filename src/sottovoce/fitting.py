@@ -132,11 +132,12 @@ def _records(table: tables.Table, aim: Target) -> Records:
     """The encoded rows hold the intercept already and are no longer than 1."""
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
-        return Records.from_arrays(table.features, table.target, radius=1.0, labels=tuple(labels))
+        what: dict[str, Any] = {"labels": tuple(labels)}
+        return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
     assert aim.range is not None
     assert table.target is not None
     return Records.from_arrays(
-        table.features, _scaled(table.target, *aim.range), radius=1.0, target=(-1.0, 1.0)
+        table.features, _scaled(table.target, *aim.range), radius=1.0, constant=True, target=(-1.0, 1.0)
     )
 
 

@@ -17,7 +17,9 @@ from sottovoce.regularizers import L2, Regularizer
 if TYPE_CHECKING:
     from sottovoce.accounting.events import Query
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.geometry import Geometry
     from sottovoce.losses import Loss
+    from sottovoce.moments import Indices, Moments
 
 T = TypeVar("T")
 
@@ -44,6 +46,9 @@ class Problem:
     bounds |y| of a regression target (0 for labels).
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
+    A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and
+    q ||x||^2 at `energy_cap`.
+    `constant` is the column that carries the constant, if there is one.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
     `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
     """
@@ -64,6 +69,11 @@ class Problem:
     regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
     matrix_free: bool = False
     clipped: bool = False
+    constant: int | None = None
+    weight: float = 1.0
+    lightest: float = 1.0
+    influence_cap: float = math.inf
+    energy_cap: float = math.inf
 
     @classmethod
     def linear(
@@ -77,6 +87,9 @@ class Problem:
         target: tuple[float, float] | None = None,
         intercept: bool = False,
         nonzeros: int | None = None,
+        constant: int | None = None,
+        weight: float = 1.0,
+        lightest: float = 1.0,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w> or of a residual <x, w> - y."""
         reach = 0.0 if target is None else max(abs(target[0]), abs(target[1]))
@@ -94,7 +107,31 @@ class Problem:
             bend=loss.bend,
             nonzeros=nonzeros,
             regularizer=regularizer,
+            constant=constant,
+            weight=weight,
+            lightest=lightest,
         )
+
+    @property
+    def influence(self) -> float:
+        """Largest q ||x|| of a record that counts q."""
+        return min(self.weight * self.radius, self.influence_cap)
+
+    @property
+    def energy(self) -> float:
+        """Largest q ||x||^2 of a record that counts q."""
+        return min(self.weight * self.radius**2, self.energy_cap)
+
+    @property
+    def is_uncapped(self) -> bool:
+        """Whether a record of any length may count as much as any other."""
+        return self.influence_cap >= self.weight * self.radius
+
+    @property
+    def root_energy(self) -> float:
+        """Radius of rows that count 1 and have this energy."""
+        plain = self.weight == 1.0 and self.energy_cap >= self.radius**2
+        return self.radius if plain else math.sqrt(self.energy) * (1.0 + 2.0**-50)
 
     @property
     def columns(self) -> int:
@@ -110,11 +147,11 @@ class Problem:
 
     @property
     def curvature_floor(self) -> float:
-        """No Hessian eigenvalue is below -(L R^2 - inf r''); with a free intercept inf r'' is at most 0."""
+        """No Hessian eigenvalue is below inf r'' - L energy; with a free intercept inf r'' is at most 0."""
         floor = self.regularizer.curvature_low
         if self.intercept:
             floor = min(0.0, floor)
-        return floor - self.curvature_low * self.radius**2
+        return floor - self.curvature_low * self.energy
 
     @property
     def is_convex(self) -> bool:
@@ -129,14 +166,12 @@ class Problem:
     @property
     def smoothness(self) -> float:
         """Lipschitz constant of the gradient (paper: G)."""
-        return max(
-            self.curvature_high * self.radius**2 + self.regularizer.curvature_high, -self.curvature_floor
-        )
+        return max(self.curvature_high * self.energy + self.regularizer.curvature_high, -self.curvature_floor)
 
     @property
     def hessian_lipschitz(self) -> float:
         """Lipschitz constant of the Hessian (paper: M)."""
-        return self.third * self.radius**3 + self.regularizer.third
+        return self.third * self.energy * self.radius + self.regularizer.third
 
     @property
     def weight_limit(self) -> float:
@@ -144,15 +179,16 @@ class Problem:
         return WEIGHT_REACH * max(1.0, self.label_reach) / self.radius
 
     def gap(self, start: Vector) -> float:
-        """Public bound on f(start) - inf f: phi at zero, plus slope R ||start||, plus r(start).
+        """Public bound on f(start) - inf f: phi at zero, plus slope q R ||start||, plus r(start).
 
         Losses and regularizers are nonnegative and phi is slope-Lipschitz along <x, w>."""
         distance = float(np.linalg.norm(start))
-        return self.value_at_zero + self.slope * self.radius * distance + self.regularizer.value(start)
+        lost = self.weight * self.value_at_zero + self.slope * self.influence * distance
+        return lost + self.regularizer.value(start)
 
     def gradient_ceiling(self, w: Vector) -> float:
-        """Public bound on the gradient norm at w: slope R plus the regularizer's own gradient."""
-        return self.slope * self.radius + float(np.linalg.norm(self.regularizer.gradient(w)))
+        """Public bound on the gradient norm at w: slope influence plus the regularizer's own gradient."""
+        return self.slope * self.influence + float(np.linalg.norm(self.regularizer.gradient(w)))
 
     def within_limit(self, w: Vector) -> Vector:
         """The point of the ball of public radius `weight_limit` nearest to w."""
@@ -212,6 +248,14 @@ class Questions(Derivatives, Protocol):
 
     def gram_diagonal(self, units: int) -> Answer[Vector]:
         """Each column's mean square."""
+
+    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
+        """Column means and mean squares in one release, squares summed over `groups` of columns if given.
+
+        `balance` = (R sd of means / sd of squares)^2."""
+
+    def reshaped(self, geometry: Geometry) -> Questions:
+        """The same questions, run and ledger in other coordinates, each record's influence capped."""
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `directions`."""

@@ -114,10 +114,13 @@ def test_no_compiled_answer_is_farther_from_exact_than_its_bound(loss, power):
     test_rounding.test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
 
 
-def run_of(twin, t, labels):
+NO_WEIGHTS = np.empty(0)
+
+
+def run_of(twin, t, labels, weights=NO_WEIGHTS):
     """Sum of values, slopes and curvatures of a run, as tallies make them."""
     slopes, bends = np.empty_like(t), np.empty_like(t)
-    total = laws_compiled.tangent(twin, t, labels, slopes, np.empty_like(t))
+    total = laws_compiled.tangent(twin, t, labels, weights, slopes, np.empty_like(t))
     laws_compiled.curvatures(twin, t, labels, bends)
     return total, slopes, bends
 
@@ -134,19 +137,20 @@ def hostile_arguments(seed=9):
     )
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", TWINNED, ids=repr)
-def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss):
+def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(loss, weighted):
     t = hostile_arguments()
     twin, allowed = laws_compiled.twin_of(loss), 32 * UNIT_ROUNDOFF
     for run in np.array_split(t, 40):
-        _, slopes, bends = run_of(twin, run, np.ones(run.size))
+        _, slopes, bends = run_of(twin, run, np.ones(run.size), np.ones(run.size * weighted))
         assert np.all(np.abs(slopes) <= loss.slope)
         assert np.all((-loss.curvature_low <= bends) & (bends <= loss.curvature_high))
         assert np.abs(slopes - loss.first(run)).max() <= allowed * loss.slope
         assert np.abs(bends - loss.second(run)).max() <= allowed * loss.curvature_high
     with mpmath.workdps(100):
         for s in t[::9].tolist():
-            value, _, _ = run_of(twin, np.array([s]), np.ones(1))
+            value, _, _ = run_of(twin, np.array([s]), np.ones(1), np.ones(int(weighted)))
             highest = loss.value_within(abs(s))
             assert 0.0 <= value <= highest
             if abs(s) <= 800.0:
@@ -154,8 +158,9 @@ def test_a_compiled_loss_is_the_loss_to_a_few_ulps_and_never_past_its_bounds(los
                 assert abs(mpmath.mpf(float(value)) - exact) <= allowed * highest
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", TWINNED, ids=repr)
-def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss):
+def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss, weighted):
     """The worst for logarithms of products: a full run of margins near 0, where every factor is 2."""
     rng = np.random.default_rng(4)
     twin = laws_compiled.twin_of(loss)
@@ -164,8 +169,9 @@ def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss):
         moves = rng.normal(size=t.size) * 0.1
         ones, marks, rooms = np.ones_like(t), np.empty_like(t), np.empty((3, t.size))
         laws_compiled.mark(twin, t, marks, rooms[0])
-        total, _, _ = run_of(twin, t, ones)
-        gain = laws_compiled.drop(twin, 0.5, t, moves, marks, ones, rooms)
+        counts = ones[: t.size * weighted]
+        total, _, _ = run_of(twin, t, ones, counts)
+        gain = laws_compiled.drop(twin, 0.5, t, moves, marks, ones, counts, rooms)
         with mpmath.workdps(40):
             exact = [exact_loss(loss, mpmath.mpf(float(s))) for s in t]
             ends = [
@@ -181,19 +187,22 @@ def test_a_whole_run_is_no_farther_off_than_its_rows_may_be(loss):
             assert abs(mpmath.mpf(float(gain)) - mpmath.fsum(changes)) <= t.size * row + sums
 
 
-def test_compiled_records_count_by_their_class():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_compiled_records_count_by_their_class_and_weight(weighted):
     rng = np.random.default_rng(6)
     t, labels = rng.normal(size=100) * 3.0, rng.choice([-1.0, 1.0], 100)
+    weights = rng.uniform(0.0, 1.5, 100 * weighted)
     for base in (Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage()):
         loss = class_weighted(base, (-1, 1), {-1: 0.5, 1: 2.0})
-        counts = loss.relative(labels)
-        total, slopes, bends = run_of(laws_compiled.twin_of(loss), t, labels)
+        by_class = loss.relative(labels)
+        counts = by_class * weights if weighted else by_class
+        total, slopes, bends = run_of(laws_compiled.twin_of(loss), t, labels, weights)
         assert total == pytest.approx((counts * loss.value(t)).sum(), rel=1e-14)
         np.testing.assert_allclose(slopes, counts * loss.first(t), rtol=1e-14)
-        np.testing.assert_allclose(bends, counts * loss.second(t), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(bends, by_class * loss.second(t), rtol=1e-12, atol=1e-15)
         moves, marks, rooms = rng.normal(size=100), np.empty(100), np.empty((3, 100))
         laws_compiled.mark(laws_compiled.twin_of(loss), t, marks, rooms[0])
-        gain = laws_compiled.drop(laws_compiled.twin_of(loss), 0.5, t, moves, marks, labels, rooms)
+        gain = laws_compiled.drop(laws_compiled.twin_of(loss), 0.5, t, moves, marks, labels, weights, rooms)
         wanted = (counts * (loss.value(t) - loss.value(t + 0.5 * moves))).sum()
         assert gain == pytest.approx(wanted, rel=1e-12, abs=1e-13)
 

@@ -18,6 +18,7 @@ class Query(StrEnum):
     CURVATURE_PRODUCT = "curvature product"
     GRAM = "gram matrix"
     GRAM_DIAGONAL = "gram diagonal"
+    MOMENTS = "column moments"
     TRIALS = "trial differences"
     GRADIENT_NORM = "gradient norm"
     EIGENVALUE = "smallest eigenvalue"

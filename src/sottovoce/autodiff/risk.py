@@ -196,6 +196,14 @@ class TorchRisk(Sealed):
         """Refused: a module has no Gram matrix."""
         return self.bounds.gram_diagonal()
 
+    def moments(self) -> Matrix:
+        """Refused: a module has no columns to scale."""
+        return self.bounds.gram()
+
+    def reshaped(self, geometry: object) -> TorchRisk:
+        """Refused: a module has no columns to scale."""
+        raise ParameterError("a PyTorch module has no columns to give coordinates to.")
+
     def trials(self, w: Vector, directions: Matrix) -> Vector:
         """f(w) - f(w + p_j) by clipped differences, for each row p_j. Exact: for the data's owner only."""
         if np.ndim(directions) != 2 or len(directions) < 1:

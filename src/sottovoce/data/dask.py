@@ -18,8 +18,10 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.data.dask_partitions import Facts, array_tasks, facts, frame_tasks, passed, taken
+from sottovoce.arrays import Vector
+from sottovoce.data.dask_partitions import Facts, array_tasks, facts, frame_tasks, passed, taken, weighed
 from sottovoce.data.partitioned import FAN_IN, MOST_PARTS, Parts, added
+from sottovoce.data.rows import Rows
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ClusterError, DataError, ParameterError, SottovoceError
 from sottovoce.kernels.threads import thread_count
@@ -36,24 +38,28 @@ _POLL = 1.0
 class DaskParts(Parts):
     """Futures of parts and the facts known of each. A pass runs on every part and is summed by a tree."""
 
-    __slots__ = ("_client", "_facts", "_held")
+    __slots__ = ("_client", "_facts", "_held", "_weights")
 
-    def __init__(self, client: Any, held: Sequence[Any], known: Sequence[Facts]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        held: Sequence[Any],
+        known: Sequence[Facts],
+        weights: Sequence[Any] | None = None,
+    ) -> None:
         first = known[0]
         n = sum(fact.rows for fact in known)
         super().__init__(n, first.columns, block_length=first.block_length, sparse=first.sparse)
         self._client = client
         self._held = tuple(held)
         self._facts = tuple(known)
+        self._weights = tuple([None] * len(held) if weights is None else weights)
 
     def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return _translated(lambda: self._total(kernel, arguments, named))
 
     def _total(self, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
-        pairs = zip(self._held, self._facts, strict=True)
-        answers = [
-            self._submit(passed, part, fact.fingerprint, kernel, arguments, named) for part, fact in pairs
-        ]
+        answers = [self._submit(passed, *part, kernel, arguments, named) for part in self._parts()]
         while len(answers) > FAN_IN:
             groups = [answers[first : first + FAN_IN] for first in range(0, len(answers), FAN_IN)]
             answers = [self._submit(added, group) for group in groups]
@@ -67,26 +73,43 @@ class DaskParts(Parts):
         known = [self._facts[number]._replace(rows=int(np.diff(cuts)[number])) for number in chosen]
 
         def submit() -> list[Any]:
+            parts = list(self._parts())
             return [
-                self._submit(
-                    taken,
-                    self._held[number],
-                    self._facts[number].fingerprint,
-                    indices[cuts[number] : cuts[number + 1]] - bounds[number],
-                )
+                self._submit(taken, *parts[number], indices[cuts[number] : cuts[number + 1]] - bounds[number])
                 for number in chosen
             ]
 
         return DaskParts(self._client, _translated(submit), known)
 
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> DaskParts:
+        """Weights are kept beside the parts, on the workers: no part is held twice."""
+
+        held = _translated(lambda: [self._submit(weighed, *part, rule) for part in self._parts()])
+        return DaskParts(self._client, self._held, self._facts, held)
+
+    def _parts(self) -> Iterator[tuple[Any, bytes, Any]]:
+        """Every part with what it must be known by and the weights kept beside it."""
+        known = (fact.fingerprint for fact in self._facts)
+        return zip(self._held, known, self._weights, strict=True)
+
     def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(task, *arguments, pure=False)
 
 
-def hold(data: Any, y: Any, *, client: Any, schema: Schema | None, options: dict[str, Any]) -> DaskParts:
+def hold(
+    data: Any,
+    y: Any,
+    weights: Any = None,
+    *,
+    client: Any,
+    schema: Schema | None,
+    options: dict[str, Any],
+) -> DaskParts:
     """Bound every partition where it is. `options` are those of Records.from_arrays."""
     client = _client(client)
-    tasks = array_tasks(data, y, options) if schema is None else frame_tasks(data, schema, options)
+    if schema is not None and weights is not None:
+        raise ParameterError("sample_weight goes with dask arrays X and y, not with a dataframe.")
+    tasks = array_tasks(data, y, weights, options) if schema is None else frame_tasks(data, schema, options)
     if len(tasks) > MOST_PARTS:
         raise ParameterError(
             f"the data are in {len(tasks)} partitions; rounding is bounded for up to {MOST_PARTS}. "

@@ -36,19 +36,21 @@ class Part:
     def __reduce__(self) -> Any:
         blocks = [self.rows.block(index).features for index in range(self.rows.blocks)]
         whole = sparse.vstack(blocks, format="csr") if self.rows.sparse else np.concatenate(blocks)
-        return _restored, (whole, np.array(self.rows.targets), self.fingerprint)
+        weights = None if self.rows.weights is None else np.array(self.rows.weights)
+        return _restored, (whole, np.array(self.rows.targets), weights, self.fingerprint)
 
     def __sizeof__(self) -> int:
         """What Dask counts against the worker's memory."""
         entry = 8 if self.rows.sparse else 4
         held = sum(self.rows.block(index).features.size for index in range(self.rows.blocks))
-        return int(entry * held) + self.rows.targets.nbytes
+        weights = 0 if self.rows.weights is None else self.rows.weights.nbytes
+        return int(entry * held) + self.rows.targets.nbytes + weights
 
     def __repr__(self) -> str:
         return "Part(private)"
 
 
-def array_tasks(X: Any, y: Any, options: dict[str, Any]) -> list[Any]:
+def array_tasks(X: Any, y: Any, weights: Any, options: dict[str, Any]) -> list[Any]:
     """A Part to be made of each chunk of rows of dask arrays; `options` are those of Records.from_arrays."""
     import dask
     import dask.array as da
@@ -66,8 +68,22 @@ def array_tasks(X: Any, y: Any, options: dict[str, Any]) -> list[Any]:
             "X and y must be cut into the same chunks of rows. Call compute_chunk_sizes() on both."
         )
     bound = dask.delayed(_bounded, pure=False)
-    pairs = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-    return [bound(part, targets, options) for part, targets in pairs]
+    counts = [None] * X.numblocks[0] if weights is None else _cut_alike(weights, X)
+    triples = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), counts, strict=True)
+    return [bound(part, targets, options, count) for part, targets, count in triples]
+
+
+def _cut_alike(weights: Any, X: Any) -> list[Any]:
+    """The weights in the chunks of X's rows."""
+    import dask.array as da
+
+    if not isinstance(weights, da.Array) or weights.ndim != 1:
+        raise ParameterError("sample_weight must be a dask array of one dimension, as y.")
+    if X.chunks[0] != weights.chunks[0] and not np.isnan(sum(X.chunks[0]) + sum(weights.chunks[0])):
+        weights = weights.rechunk((X.chunks[0],))
+    if X.numblocks[0] != weights.numblocks[0]:
+        raise DataError("X and sample_weight must be cut into the same chunks of rows.")
+    return list(weights.to_delayed().ravel())
 
 
 def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any]:
@@ -85,22 +101,22 @@ def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any
     return [bound(part, schema, options) for part in frame[wanted].to_delayed()]
 
 
-def _bounded(X: Any, y: Any, options: dict[str, Any]) -> Part | None:
+def _bounded(X: Any, y: Any, options: dict[str, Any], weights: Any = None) -> Part | None:
     """On a worker. An empty partition holds nothing."""
     if X.shape[0] == 0:
         return None
-    rows = Records.from_arrays(X, y, **options)._rows
+    rows = Records.from_arrays(X, y, sample_weight=weights, **options)._rows
     assert isinstance(rows, Rows)
     return Part(rows, fingerprint(rows))
 
 
 def fingerprint(rows: Rows) -> bytes:
-    """A digest of the bounded rows and their targets, in order: equal for equal rows, else different."""
+    """A digest of the bounded rows, targets and weights, in order: equal for equal rows, else different."""
     digest = blake2b(f"{rows.n} {rows.dim} {rows.sparse}".encode(), digest_size=32)
     for index in range(rows.blocks):
-        features, targets = rows.block(index)
+        features, targets, weights = rows.block(index)
         held = (features.data, features.indices, features.indptr) if rows.sparse else (features,)
-        for part in (*held, targets):
+        for part in (*held, targets, *([] if weights is None else [weights])):
             digest.update(np.ascontiguousarray(part).data)
     return digest.digest()
 
@@ -140,15 +156,36 @@ def facts(part: Part | None) -> Facts | None:
     return Facts(rows.n, rows.dim, rows.block_length, rows.sparse, part.fingerprint)
 
 
-def passed(part: Part | None, known: bytes, kernel: Callable[..., T], arguments: Any, named: Any) -> T:
+def passed(
+    part: Part | None,
+    known: bytes,
+    weights: Vector | None,
+    kernel: Callable[..., T],
+    arguments: Any,
+    named: Any,
+) -> T:
     """On a worker, which runs as many of these at a time as it has threads."""
     with alone():
-        return kernel(_unchanged(part, known).rows, *arguments, **named)
+        return kernel(_counting(part, known, weights), *arguments, **named)
 
 
-def taken(part: Part | None, known: bytes, indices: NDArray[np.int64]) -> Part:
+def taken(part: Part | None, known: bytes, weights: Vector | None, indices: NDArray[np.int64]) -> Part:
     """The rows at these increasing places of a part."""
-    return Part(_unchanged(part, known).rows.take(indices), known)
+    return Part(_counting(part, known, weights).take(indices), known)
+
+
+def weighed(
+    part: Part | None, known: bytes, weights: Vector | None, rule: Callable[[Rows], Vector]
+) -> Vector:
+    """On a worker: what each row of the part is to count."""
+    with alone():
+        return rule(_counting(part, known, weights))
+
+
+def _counting(part: Part | None, known: bytes, weights: Vector | None) -> Rows:
+    """The part's rows, counting other weights than it came with if some are given."""
+    rows = _unchanged(part, known).rows
+    return rows if weights is None else rows.reweighted(lambda _: np.array(weights))
 
 
 def _unchanged(part: Part | None, known: bytes) -> Part:
@@ -162,6 +199,6 @@ def _unchanged(part: Part | None, known: bytes) -> Part:
     return part
 
 
-def _restored(features: Any, targets: Vector, known: bytes) -> Part:
-    rows = SparseRows(features, targets) if sparse.issparse(features) else DenseRows(features, targets)
+def _restored(features: Any, targets: Vector, weights: Vector | None, known: bytes) -> Part:
+    rows = (SparseRows if sparse.issparse(features) else DenseRows)(features, targets, weights)
     return Part(rows, known)

@@ -18,9 +18,19 @@ from typing import Any, ClassVar, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.arrays import Vector
 from sottovoce.data.encoder import feature_names, insist_present
 from sottovoce.data.files import column_names, encoded
-from sottovoce.data.rows import Block, DenseRows, Rows, Sealed, Stored, bound_dense, dense_block_length
+from sottovoce.data.rows import (
+    Block,
+    DenseRows,
+    Rows,
+    Sealed,
+    Stored,
+    bound_dense,
+    chosen,
+    dense_block_length,
+)
 from sottovoce.data.schema import Schema
 from sottovoce.data.targets import Classes, Range
 from sottovoce.errors import DataError
@@ -110,7 +120,13 @@ class ParquetRows(Rows):
     __slots__ = ("_kept", "_source")
     streamed: ClassVar[bool] = True
 
-    def __init__(self, source: ParquetSource, declared: Classes | Range, memory: int) -> None:
+    def __init__(
+        self,
+        source: ParquetSource,
+        declared: Classes | Range,
+        memory: int,
+        weights: Vector | None = None,
+    ) -> None:
         dim, n = len(feature_names(source.schema)), source.n
         if n < 1:
             raise DataError("the file has no rows.")
@@ -129,7 +145,7 @@ class ParquetRows(Rows):
             raise DataError("the Parquet file has another number of rows than its footer says.")
         self._source = source
         self._kept = tuple(kept)
-        super().__init__(targets, dim, length)
+        super().__init__(targets, dim, length, weights)
 
     def block(self, index: int) -> Block:
         """Reads all blocks before it: passes use `read`."""
@@ -137,21 +153,23 @@ class ParquetRows(Rows):
 
     def read(self) -> Generator[Block, None, None]:
         for index, features in enumerate(self._kept):
-            yield Block(features, self.targets[self.span(index)])
+            span = self.span(index)
+            yield Block(features, self.targets[span], self.weights_in(span))
         held = len(self._kept)
         if held == self.blocks:
             return
         later = _cut(self._source.read(held * self.block_length), self.block_length)
         for index, (features, _) in enumerate(later, start=held):
-            yield Block(features, self.targets[self.span(index)])
+            span = self.span(index)
+            yield Block(features, self.targets[span], self.weights_in(span))
 
     def take(self, indices: NDArray[np.int64]) -> DenseRows:
         bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
         taken = [
             features[indices[bounds[number] : bounds[number + 1]] - number * self.block_length]
-            for number, (features, _) in enumerate(self.read())
+            for number, (features, *_) in enumerate(self.read())
         ]
-        return DenseRows(np.concatenate(taken), self.targets[indices])
+        return DenseRows(np.concatenate(taken), self.targets[indices], chosen(self.weights, indices))
 
 
 def ahead(

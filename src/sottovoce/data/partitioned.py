@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.arrays import Vector
 from sottovoce.data.rows import Rows, Sealed
 
 P = ParamSpec("P")
@@ -46,6 +47,10 @@ class Parts(Sealed, ABC):
     @abstractmethod
     def take(self, indices: NDArray[np.int64]) -> Parts:
         """The rows at increasing `indices`, left where they are."""
+
+    @abstractmethod
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> Parts:
+        """The same rows, not copied, each counting what the rule says of it."""
 
 
 def over_parts(kernel: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenate[Rows | Parts, P], T]:

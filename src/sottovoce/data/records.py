@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sottovoce.arrays import Vector
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, Sealed, SparseRows, bound_dense, bound_sparse
 from sottovoce.data.targets import Classes, Label, Range
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.data.validation import (
+    canonical_csr,
+    checked_nonzeros,
+    checked_radius,
+    column_of,
+    declaration_of,
+    entries_of_rows,
+    insist_rule_for_invalid,
+    insist_table,
+    insist_usable,
+    plain_array,
+)
+from sottovoce.data.weights import declared_cap, read_weights
+from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
 
 __all__ = ["CLIP_MARGIN", "Label", "Records"]
 
-_RADIUS_RANGE = (1e-12, 1e12)
-
 
 @final
 class Records(Sealed):
     """n bounded rows: ||x|| <= radius, intercept included, each with a declared label or a bounded target.
 
-    Public facts are n, dim, radius, labels, target, intercept and sparse; the repr shows these and nothing
-    else. Everything else is private: read it through an Oracle, or build a Risk to see it as its owner."""
+    Public facts are n, dim, radius, labels, target, intercept, sparse, nonzeros, constant and weight_cap; the
+    repr shows these and nothing else. Everything else is private: read it through an Oracle, or build a Risk
+    to see it as its owner."""
 
-    __slots__ = ("_declared", "_intercept", "_nonzeros", "_radius", "_rows")
+    __slots__ = ("_constant", "_declared", "_intercept", "_nonzeros", "_radius", "_rows", "_weight_cap")
 
     def __init__(
         self,
@@ -41,12 +53,16 @@ class Records(Sealed):
         radius: float,
         intercept: bool,
         nonzeros: int | None = None,
+        constant: bool = False,
+        weight_cap: float | None = None,
     ) -> None:
         self._rows = rows
         self._declared = declared
         self._radius = radius
         self._intercept = intercept
         self._nonzeros = nonzeros
+        self._constant = constant
+        self._weight_cap = weight_cap
 
     @classmethod
     def from_arrays(
@@ -59,6 +75,9 @@ class Records(Sealed):
         target: tuple[float, float] | None = None,
         intercept: bool = False,
         nonzeros: int | None = None,
+        constant: bool = False,
+        sample_weight: Any = None,
+        weight_cap: float = 1.0,
         invalid: str = "raise",
     ) -> Records:
         """Bound a NumPy array or scipy.sparse matrix X and its y; the originals are only read.
@@ -66,33 +85,43 @@ class Records(Sealed):
         Declare `labels` (of two, the first means -1 and the second +1) or `target=(low, high)`, to which y is
         clipped. Rows longer than `radius`, counting the 1 that `intercept` appends, are shrunk to it.
         `nonzeros` declares that no row of X has more entries other than 0: wide models then train faster.
+        `constant` declares that the last column of X holds one number throughout, as BoundedEncoder's does.
+        `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records
+        is divided by n, never by the weights' sum.
 
-        A row is invalid if it holds NaN, infinity, an undeclared label or more than `nonzeros` entries.
+        A row is invalid if it holds NaN, infinity, an undeclared label, more than `nonzeros` entries or a
+        weight that is not finite.
         `invalid="raise"` refuses the data; whether it did is outside the privacy guarantee. `invalid="zero"`
         makes the row x = 0, intercept included, with the first declared label (regression: the target
         nearest to 0) and tells nobody.
         Types and shapes are public: if they are wrong, both refuse."""
-        radius = _checked_radius(radius)
-        declared = _declaration(labels, target)
+        radius = checked_radius(radius)
+        declared = declaration_of(labels, target)
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
-        _check_invalid(invalid)
-        table = _canonical(X) if sparse.issparse(X) else _array(X, "X")
-        _insist_table(table)
-        nonzeros = _checked_nonzeros(nonzeros)
-        targets, usable = declared.encode(_column(y, table.shape[0]))
+        insist_rule_for_invalid(invalid)
+        table = canonical_csr(X) if sparse.issparse(X) else plain_array(X, "X")
+        insist_table(table)
+        nonzeros = checked_nonzeros(nonzeros)
+        cap = declared_cap(weight_cap, sample_weight)
+        targets, usable = declared.encode(column_of(y, table.shape[0]))
+        weights = None if cap is None else read_weights(sample_weight, len(targets), cap, usable)
         if nonzeros is not None:
-            usable &= _entries(table) <= nonzeros
+            usable &= entries_of_rows(table) <= nonzeros
         bound = bound_sparse if sparse.issparse(table) else bound_dense
         stored = bound(table, radius, bool(intercept), usable)
-        if invalid == "raise" and not usable.all():
-            raise DataError(
-                "X or y holds NaN, infinity, an undeclared label or a row with more entries than declared. "
-                'Clean the data, declare every label, or pass invalid="zero" to blank such rows.'
-            )
+        insist_usable(usable | (invalid == "zero"))
         targets[~usable] = declared.blank
-        rows = SparseRows(stored, targets) if sparse.issparse(stored) else DenseRows(stored, targets)
-        return cls(rows, declared, radius=radius, intercept=bool(intercept), nonzeros=nonzeros)
+        rows = (SparseRows if sparse.issparse(stored) else DenseRows)(stored, targets, weights)
+        return cls(
+            rows,
+            declared,
+            radius=radius,
+            intercept=bool(intercept),
+            nonzeros=nonzeros,
+            constant=bool(constant),
+            weight_cap=cap,
+        )
 
     @classmethod
     def from_parquet(
@@ -101,6 +130,8 @@ class Records(Sealed):
         schema: Schema | str | os.PathLike[str],
         radius: float = 1.0,
         *,
+        sample_weight: Any = None,
+        weight_cap: float = 1.0,
         invalid: str = "raise",
         memory: int = 2**29,
     ) -> Records:
@@ -109,7 +140,8 @@ class Records(Sealed):
         The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
         the target. The first `memory` bytes of encoded rows are kept; later ones are read again at each pass.
         The answers are those of the same rows in memory; the file must not change until the last of them.
-        `invalid` is as in `from_arrays`."""
+        `sample_weight` (one number a row, in the order of the files), `weight_cap` and `invalid` are as in
+        `from_arrays`; a weight that is not finite counts 0."""
         from sottovoce.data.parquet import ParquetRows, ParquetSource
         from sottovoce.data.schema import Schema
 
@@ -119,11 +151,18 @@ class Records(Sealed):
             raise ParameterError("the schema declares no target. Add a [target] section.")
         if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
             raise ParameterError("memory must be a whole number of bytes, at least 0.")
-        radius = _checked_radius(radius)
-        _check_invalid(invalid)
+        radius = checked_radius(radius)
+        insist_rule_for_invalid(invalid)
         source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
-        declared = _declaration(aim.classes, aim.range)
-        return cls(ParquetRows(source, declared, memory), declared, radius=radius, intercept=False)
+        declared = declaration_of(aim.classes, aim.range)
+        cap = declared_cap(weight_cap, sample_weight)
+        rows: Rows = ParquetRows(source, declared, memory)
+        if cap is not None:
+            usable = np.ones(rows.n, dtype=bool)
+            weights = read_weights(sample_weight, rows.n, cap, usable)
+            insist_usable(usable | (invalid == "zero"))
+            rows = rows.reweighted(lambda _: weights)
+        return cls(rows, declared, radius=radius, intercept=False, constant=True, weight_cap=cap)
 
     @classmethod
     def from_dask(
@@ -137,6 +176,9 @@ class Records(Sealed):
         target: tuple[float, float] | None = None,
         intercept: bool = False,
         nonzeros: int | None = None,
+        constant: bool = False,
+        sample_weight: Any = None,
+        weight_cap: float = 1.0,
         invalid: str = "raise",
         client: Any = None,
     ) -> Records:
@@ -153,12 +195,22 @@ class Records(Sealed):
                     "with a schema that declares a target, pass no labels, target or intercept."
                 )
             labels, target = schema.target.classes, schema.target.range
-        declared = _declaration(labels, target)
-        options = {"radius": _checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}
-        options |= {"intercept": intercept, "nonzeros": _checked_nonzeros(nonzeros)}
-        _check_invalid(invalid)
-        held = hold(data, y, client=client, schema=schema, options=options)
-        return cls(held, declared, radius=float(radius), intercept=bool(intercept), nonzeros=nonzeros)
+        declared = declaration_of(labels, target)
+        options = {"radius": checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}
+        options |= {"intercept": intercept, "nonzeros": checked_nonzeros(nonzeros)}
+        cap = declared_cap(weight_cap, sample_weight)
+        options |= {"weight_cap": weight_cap}
+        insist_rule_for_invalid(invalid)
+        held = hold(data, y, sample_weight, client=client, schema=schema, options=options)
+        return cls(
+            held,
+            declared,
+            radius=float(radius),
+            intercept=bool(intercept),
+            nonzeros=nonzeros,
+            constant=constant or schema is not None,
+            weight_cap=cap,
+        )
 
     @property
     def n(self) -> int:
@@ -196,99 +248,42 @@ class Records(Sealed):
         return self._nonzeros
 
     @property
+    def constant(self) -> int | None:
+        """The column that carries the constant: the appended intercept, or the last one as declared."""
+        return self.dim - 1 if self._intercept or self._constant else None
+
+    @property
+    def weight_cap(self) -> float | None:
+        """No record counts more than this; None without sample weights, when each counts 1."""
+        return self._weight_cap
+
+    @property
     def sparse(self) -> bool:
         """Whether rows are held as CSR."""
         return self._rows.sparse
 
     def subset(self, indices: NDArray[np.int64]) -> Records:
         """A copy of the records at these increasing positions, under the same declarations. Private."""
+        return self._holding(self._rows.take(indices))
+
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> Records:
+        """The same records, not copied, each counting what the rule says of it. Private."""
+        return self._holding(self._rows.reweighted(rule))
+
+    def _holding(self, rows: Rows | Parts) -> Records:
+        """Other rows under the same declarations."""
         return Records(
-            self._rows.take(indices),
+            rows,
             self._declared,
             radius=self._radius,
             intercept=self._intercept,
             nonzeros=self._nonzeros,
+            constant=self._constant,
+            weight_cap=self._weight_cap,
         )
 
     def __repr__(self) -> str:
         facts = ["n", "dim", "radius", "labels", "target", "intercept", "sparse"]
-        if self._nonzeros is not None:
-            facts.append("nonzeros")
+        facts += ["nonzeros"] * (self._nonzeros is not None)
+        facts += ["constant"] * self._constant + ["weight_cap"] * (self._weight_cap is not None)
         return f"Records({', '.join(f'{fact}={getattr(self, fact)!r}' for fact in facts)})"
-
-
-def _checked_radius(radius: float) -> float:
-    low, high = _RADIUS_RANGE
-    with suppress(TypeError, ValueError, OverflowError):
-        if not isinstance(radius, bool | str) and low <= float(radius) <= high:
-            return float(radius)
-    raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
-
-
-def _check_invalid(invalid: str) -> None:
-    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
-        raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
-
-
-def _checked_nonzeros(nonzeros: int | None) -> int | None:
-    if nonzeros is None:
-        return None
-    if isinstance(nonzeros, bool) or not isinstance(nonzeros, int | np.integer) or nonzeros < 1:
-        raise ParameterError("nonzeros must be a whole number of at least 1, or None.")
-    return int(nonzeros)
-
-
-def _entries(table: Any) -> NDArray[Any]:
-    """How many entries of each row are not 0; NaN is one of them."""
-    if not sparse.issparse(table):
-        return np.asarray(np.count_nonzero(table, axis=1))
-    filled = np.concatenate(([0], np.cumsum(table.data != 0)))
-    return np.asarray(np.diff(filled[table.indptr]))
-
-
-def _declaration(labels: Sequence[Label] | None, target: tuple[float, float] | None) -> Classes | Range:
-    if labels is not None and target is None:
-        return Classes.declare(labels)
-    if target is not None and labels is None:
-        return Range.declare(target)
-    raise ParameterError(
-        "declare exactly one of labels (classification) and target=(low, high) (regression), "
-        "from what is known without looking at the data."
-    )
-
-
-def _array(values: Any, name: str) -> NDArray[Any]:
-    """NumPy's own refusal may quote data: ours is raised after it is forgotten, without it as context."""
-    if not isinstance(values, np.ma.MaskedArray):
-        with suppress(Exception):
-            return np.asarray(values)
-    raise DataError(f"{name} cannot be read as an array. Pass a plain NumPy array without a mask.")
-
-
-def _canonical(X: Any) -> Any:
-    """X as CSR with sorted columns, none twice: entries given twice add up, in float64, before clipping."""
-    _insist_table(X)
-    with suppress(Exception):
-        source = X if X.format == "csr" else X.astype(np.float64).tocsr()
-        table = sparse.csr_array((source.data, source.indices, source.indptr), shape=source.shape)
-        table.check_format(full_check=True)
-        if not table.has_canonical_format:
-            parts = (table.data.astype(np.float64), table.indices.copy(), table.indptr.copy())
-            table = sparse.csr_array(parts, shape=table.shape)
-            table.sum_duplicates()
-        return table
-    raise DataError("X is a sparse matrix whose index arrays are inconsistent. Build it again as CSR.")
-
-
-def _insist_table(X: Any) -> None:
-    if X.ndim != 2 or min(X.shape) < 1:
-        raise DataError("X must have two dimensions, at least one row and at least one column.")
-    if X.dtype.kind not in "biuf":
-        raise DataError("X must hold real numbers. Encode text and dates, then convert with X.astype(float).")
-
-
-def _column(y: Any, n: int) -> NDArray[Any]:
-    array = _array(y, "y")
-    if array.ndim != 1 or array.size != n:
-        raise DataError("y must have one dimension and an entry for each row of X. y.ravel() drops an axis.")
-    return array

@@ -8,7 +8,7 @@ d up to 2^27. Each stored row is nevertheless measured again in float64 before i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, ClassVar, NamedTuple, NoReturn, final
 
 import numpy as np
@@ -42,10 +42,11 @@ class Sealed:
 
 
 class Block(NamedTuple):
-    """Consecutive rows: features (float32 array or scipy CSR) and float64 targets."""
+    """Consecutive rows: features (float32 array or scipy CSR), float64 targets, weights unless all are 1."""
 
     features: Any
     targets: Vector
+    weights: Vector | None = None
 
     def __repr__(self) -> str:
         return "Block(private)"
@@ -57,15 +58,19 @@ class Block(NamedTuple):
 class Rows(Sealed, ABC):
     """All rows in blocks whose boundaries depend on the public n and dim only.
 
-    Where blocks are `streamed`, `read` alone gives them, in order; else `block` gives any of them."""
+    `weights` are what each row counts in every sum; None where each counts 1. Where blocks are `streamed`,
+    `read` alone gives them, in order; else `block` gives any of them."""
 
-    __slots__ = ("block_length", "dim", "n", "targets")
+    __slots__ = ("block_length", "dim", "n", "targets", "weights")
     sparse: ClassVar[bool] = False
     streamed: ClassVar[bool] = False
 
-    def __init__(self, targets: Vector, dim: int, block_length: int) -> None:
+    def __init__(self, targets: Vector, dim: int, block_length: int, weights: Vector | None = None) -> None:
         self.targets = targets
         self.targets.flags.writeable = False
+        self.weights = weights
+        if weights is not None:
+            weights.flags.writeable = False
         self.n = targets.size
         self.dim = dim
         self.block_length = block_length
@@ -78,6 +83,20 @@ class Rows(Sealed, ABC):
         """The rows of one block."""
         start = index * self.block_length
         return slice(start, min(start + self.block_length, self.n))
+
+    def weights_in(self, span: slice) -> Vector | None:
+        """What these rows count."""
+        return None if self.weights is None else self.weights[span]
+
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> Rows:
+        """The same features and targets, not copied, each row counting what the rule says."""
+        twin = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                setattr(twin, name, getattr(self, name))
+        twin.weights = rule(self)
+        twin.weights.flags.writeable = False
+        return twin
 
     @abstractmethod
     def block(self, index: int) -> Block: ...
@@ -98,17 +117,17 @@ class DenseRows(Rows):
 
     __slots__ = ("_features",)
 
-    def __init__(self, features: Stored, targets: Vector) -> None:
-        super().__init__(targets, features.shape[1], dense_block_length(features.shape[1]))
+    def __init__(self, features: Stored, targets: Vector, weights: Vector | None = None) -> None:
+        super().__init__(targets, features.shape[1], dense_block_length(features.shape[1]), weights)
         self._features = features
         self._features.flags.writeable = False
 
     def block(self, index: int) -> Block:
         span = self.span(index)
-        return Block(self._features[span], self.targets[span])
+        return Block(self._features[span], self.targets[span], self.weights_in(span))
 
     def take(self, indices: NDArray[np.int64]) -> DenseRows:
-        return DenseRows(self._features[indices], self.targets[indices])
+        return DenseRows(self._features[indices], self.targets[indices], chosen(self.weights, indices))
 
 
 @final
@@ -118,14 +137,15 @@ class SparseRows(Rows):
     __slots__ = ("_features",)
     sparse: ClassVar[bool] = True
 
-    def __init__(self, features: Any, targets: Vector) -> None:
-        super().__init__(targets, features.shape[1], SPARSE_BLOCK_LENGTH)
+    def __init__(self, features: Any, targets: Vector, weights: Vector | None = None) -> None:
+        super().__init__(targets, features.shape[1], SPARSE_BLOCK_LENGTH, weights)
         for part in (features.data, features.indices):
             part.flags.writeable = False
         self._features = tuple(_csr_slice(features, self.span(i)) for i in range(self.blocks))
 
     def block(self, index: int) -> Block:
-        return Block(self._features[index], self.targets[self.span(index)])
+        span = self.span(index)
+        return Block(self._features[index], self.targets[span], self.weights_in(span))
 
     def take(self, indices: NDArray[np.int64]) -> SparseRows:
         bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
@@ -136,7 +156,13 @@ class SparseRows(Rows):
             )
             if last > first
         ]
-        return SparseRows(sparse.vstack(parts, format="csr"), self.targets[indices])
+        taken = chosen(self.weights, indices)
+        return SparseRows(sparse.vstack(parts, format="csr"), self.targets[indices], taken)
+
+
+def chosen(weights: Vector | None, indices: NDArray[np.int64]) -> Vector | None:
+    """The weights at `indices`."""
+    return None if weights is None else weights[indices]
 
 
 SPARSE_BLOCK_LENGTH = 8192

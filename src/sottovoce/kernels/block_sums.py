@@ -40,7 +40,15 @@ class Tally(ABC):
         """What `drop` needs to know of where it starts."""
 
     @abstractmethod
-    def drop(self, length: float, here: Vector, moves: Vector, marks: Vector, targets: Vector) -> float:
+    def drop(
+        self,
+        length: float,
+        here: Vector,
+        moves: Vector,
+        marks: Vector,
+        targets: Vector,
+        weights: Vector | None,
+    ) -> float:
         """Sum of phi(t_i) - phi(t_i + length u_i), differences taken row by row."""
 
 
@@ -53,28 +61,28 @@ class PlainTally(Tally):
         self._view = view
 
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        features, targets = block
+        features, targets, weights = block
         view = self._view(features)
         values, slopes = self._loss.value_and_first(self._arguments(view.times(w), targets))
         if sloped:
-            total[:-1] += view.gather(self._chain(self._weigh(slopes, targets), targets))
-        total[-1] += self._weigh(values, targets).sum()
+            total[:-1] += view.gather(self._chain(self._weigh(slopes, targets, weights), targets))
+        total[-1] += self._weigh(values, targets, weights).sum()
 
     def curvatures(self, block: Block, w: Vector) -> Vector:
-        features, targets = block
+        features, targets, weights = block
         t = self._arguments(self._view(features).times(w), targets)
-        return self._weigh(self._loss.second(t), targets)
+        return self._weigh(self._loss.second(t), targets, weights)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
-        features, targets = block
+        features, targets, weights = block
         products = np.ascontiguousarray(self._view(features).times(np.column_stack([w, directions.T])).T)
         here = self._arguments(products[0], targets)
         values = self._loss.value(here)
         for j, moves in enumerate(products[1:]):
-            total[j] += self.drop(1.0, here, self._chain(moves, targets), values, targets)
+            total[j] += self.drop(1.0, here, self._chain(moves, targets), values, targets, weights)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
-        features, targets = block
+        features, targets, _ = block
         products = self._view(features).times(np.column_stack([w, direction]))
         here[:] = self._arguments(products[:, 0], targets)
         moves[:] = self._chain(products[:, 1], targets)
@@ -82,9 +90,17 @@ class PlainTally(Tally):
     def marks(self, here: Vector) -> Vector:
         return self._loss.value(here)
 
-    def drop(self, length: float, here: Vector, moves: Vector, marks: Vector, targets: Vector) -> float:
+    def drop(
+        self,
+        length: float,
+        here: Vector,
+        moves: Vector,
+        marks: Vector,
+        targets: Vector,
+        weights: Vector | None,
+    ) -> float:
         drops = marks - self._loss.value(here + length * moves)
-        return float(self._weigh(drops, targets).sum())
+        return float(self._weigh(drops, targets, weights).sum())
 
     def _arguments(self, products: Vector, targets: Vector) -> Vector:
         """t_i from <x_i, w>, in place."""
@@ -92,10 +108,12 @@ class PlainTally(Tally):
             return np.multiply(products, targets, out=products)
         return np.subtract(products, targets, out=products)
 
-    def _weigh(self, values: Vector, targets: Vector) -> Vector:
-        """Multiply by what each record counts, in place."""
-        factors = self._loss.relative(targets)
-        return values if factors is None else np.multiply(values, factors, out=values)
+    def _weigh(self, values: Vector, targets: Vector, weights: Vector | None) -> Vector:
+        """Multiply by what each record counts, by its class and by its weight, in place."""
+        for factors in (self._loss.relative(targets), weights):
+            if factors is not None:
+                np.multiply(values, factors, out=values)
+        return values
 
     def _chain(self, slopes: Vector, targets: Vector) -> Vector:
         """Multiply by dt/d<x, w>, in place: the label's sign for a margin loss, 1 for a residual loss."""

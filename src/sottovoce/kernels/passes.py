@@ -1,5 +1,6 @@
 """Blocked passes over the rows: exact sums, accumulated in float64.
 
+Every record counts q_i: its weight if rows have weights, else 1; sums below are written without it.
 Rows are read block by block; each float32 entry is cast to float64 before any product. Consecutive blocks
 form at most 32 stretches, whose bounds depend on n and dim alone: a stretch adds up its blocks in order, and
 stretches are added in order, so the numbers do not depend on how many threads there are. A sum over rows
@@ -64,24 +65,51 @@ def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
 
 @over_parts
 def gram(rows: Rows) -> Matrix:
-    """sum of x_i x_i', exactly symmetric."""
+    """sum of q_i x_i x_i', exactly symmetric."""
     view = view_for(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        view(block.features).add_outer(total, None, convex=True)
+        view(block.features).add_outer(total, block.weights, convex=True)
 
     return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
 
 
 @over_parts
 def gram_diagonal(rows: Rows) -> Vector:
-    """sum of x_ij^2 for each column j."""
+    """sum of q_i x_ij^2 for each column j."""
     view = view_for(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        total += view(block.features).squares()
+        total += view(block.features).squares(block.weights)
 
     return sum_blocks(rows, (rows.dim,), add)
+
+
+@over_parts
+def gram_column(rows: Rows, column: int) -> Vector:
+    """sum of q_i x_ic x_i, c the column."""
+    view, unit = view_for(rows), np.eye(1, rows.dim, column)[0]
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        held = view(block.features)
+        factors = held.times(unit)
+        total += held.gather(factors if block.weights is None else factors * block.weights)
+
+    return sum_blocks(rows, (rows.dim,), add)
+
+
+@over_parts
+def moments(rows: Rows) -> Matrix:
+    """sums of q_i x_ij and of q_i x_ij^2 for each column j, shape (2, dim), in one pass."""
+    view = view_for(rows)
+
+    def add(_: int, block: Block, total: Matrix) -> None:
+        weights = np.ones(block.targets.size) if block.weights is None else block.weights
+        held = view(block.features)
+        total[0] += held.gather(weights)
+        total[1] += held.squares(block.weights)
+
+    return sum_blocks(rows, (2, rows.dim), add)
 
 
 @over_parts
@@ -117,7 +145,7 @@ class Margins(Sealed):
         def add(index: int, total: Vector) -> None:
             span = slice(index * _PIECE, (index + 1) * _PIECE)
             kept = (self.here[span], self.moves[span], self._marks[span], self._rows.targets[span])
-            total += self._tally.drop(length, *kept)
+            total += self._tally.drop(length, *kept, self._rows.weights_in(span))
 
         return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
 

@@ -43,8 +43,8 @@ class View(ABC):
         """X' c."""
 
     @abstractmethod
-    def squares(self) -> Vector:
-        """Sum of squares of each column."""
+    def squares(self, weights: Vector | None = None) -> Vector:
+        """Sum of squares of each column, rows counting `weights`."""
 
     @abstractmethod
     def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:
@@ -74,8 +74,8 @@ class WideView(View):
     def gather(self, factors: Vector) -> Vector:
         return np.asarray(self._wide.T @ factors)
 
-    def squares(self) -> Vector:
-        return np.asarray(np.einsum("ij,ij->j", self._wide, self._wide))
+    def squares(self, weights: Vector | None = None) -> Vector:
+        return wide_squares(self._wide, weights)
 
     def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
         wide = self._wide
@@ -103,9 +103,12 @@ class SparseView(View):
     def gather(self, factors: Vector) -> Vector:
         return np.asarray(self._wide.T @ factors)
 
-    def squares(self) -> Vector:
+    def squares(self, weights: Vector | None = None) -> Vector:
         X = self._wide
-        return np.asarray(np.bincount(X.indices, X.data * X.data, minlength=X.shape[1]), dtype=np.float64)
+        terms = X.data * X.data
+        if weights is not None:
+            terms *= np.repeat(weights, np.diff(X.indptr))
+        return np.asarray(np.bincount(X.indices, terms, minlength=X.shape[1]), dtype=np.float64)
 
     @final
     def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
@@ -164,6 +167,13 @@ def buffer(name: str, shape: tuple[int, int]) -> Matrix:
         held = np.empty(size)
         setattr(_scratch, name, held)
     return held[:size].reshape(shape)
+
+
+def wide_squares(wide: Matrix, weights: Vector | None) -> Vector:
+    """Sum of squares of each column of a float64 block, rows counting `weights`."""
+    if weights is None:
+        return np.asarray(np.einsum("ij,ij->j", wide, wide))
+    return np.asarray(np.einsum("i,ij,ij->j", weights, wide, wide))
 
 
 def symmetric(total: Matrix) -> Matrix:

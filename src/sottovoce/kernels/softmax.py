@@ -2,6 +2,7 @@
 
 Scores are kept class by class, shape (K, rows of the block), so that maxima, exponentials and sums run along
 contiguous memory. Blocks are read and added as in `kernels`: the numbers do not depend on the thread count.
+Every record counts its weight, where rows have weights; sums below are written without it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def value(rows: Rows, weights: Matrix) -> float:
     """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
 
     def add(_: int, block: Block, total: Vector) -> None:
-        features, targets = block
-        total += losses(_scores(double(features), weights), _codes(targets)).sum()
+        features, targets, counts = block
+        total += _counted(losses(_scores(double(features), weights), _codes(targets)), counts).sum()
 
     return float(sum_blocks(rows, (), add))
 
@@ -37,12 +38,12 @@ def gradient(rows: Rows, weights: Matrix) -> Matrix:
     """sum of (p_i - e_y) x_i', shape (K, dim)."""
 
     def add(_: int, block: Block, total: Matrix) -> None:
-        features, targets = block
+        features, targets, counts = block
         wide = double(features)
         scores = _scores(wide, weights)
         probabilities(scores)
         scores[_codes(targets), np.arange(targets.size)] -= 1.0
-        total += _gather(scores, wide)
+        total += _gather(_counted(scores, counts), wide)
 
     return sum_blocks(rows, weights.shape, add)
 
@@ -53,12 +54,12 @@ def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
     classes = len(weights)
 
     def add(_: int, block: Block, total: Matrix) -> None:
-        features, targets = block
+        features, targets, counts = block
         wide, codes = double(features), _codes(targets)
         scores = _scores(wide, weights)
-        total[classes, 0] += losses(scores, codes).sum()
+        total[classes, 0] += _counted(losses(scores, codes), counts).sum()
         scores[codes, np.arange(codes.size)] -= 1.0
-        total[:classes] += _gather(scores, wide)
+        total[:classes] += _gather(_counted(scores, counts), wide)
 
     total = sum_blocks(rows, (classes + 1, rows.dim), add)
     return float(total[classes, 0]), total[:classes].copy()
@@ -75,7 +76,7 @@ def hessian(rows: Rows, weights: Matrix) -> Matrix:
         probabilities(chances)
         for j in range(classes):
             for k in range(j, classes):
-                factor = chances[j] * ((j == k) - chances[k])
+                factor = _counted(chances[j] * ((j == k) - chances[k]), block.weights)
                 place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
                 if sparse.issparse(wide):
                     add_sparse(place, wide.T @ scale_sparse(wide, factor))
@@ -97,11 +98,11 @@ def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vect
     ends = directions + weights
 
     def add(_: int, block: Block, total: Vector) -> None:
-        features, targets = block
+        features, targets, counts = block
         wide, codes = double(features), _codes(targets)
         here = losses(_scores(wide, weights), codes)
         for j, end in enumerate(ends):
-            total[j] += (here - losses(_scores(wide, end), codes)).sum()
+            total[j] += _counted(here - losses(_scores(wide, end), codes), counts).sum()
 
     return sum_blocks(rows, (len(directions),), add)
 
@@ -126,7 +127,8 @@ def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
         span = rows.span(index)
         codes = _codes(rows.targets[span])
         there = here[:, span] + length * moves[:, span]
-        total += (losses(here[:, span].copy(), codes) - losses(there, codes)).sum()
+        drops = losses(here[:, span].copy(), codes) - losses(there, codes)
+        total += _counted(drops, rows.weights_in(span)).sum()
 
     return float(sum_in_order(rows.blocks, (), add))
 
@@ -157,6 +159,11 @@ def _scores(wide: Any, weights: Matrix) -> Matrix:
 def _gather(factors: Matrix, wide: Any) -> Matrix:
     """sum of factor_i x_i' over the block, shape (K, dim)."""
     return np.asarray((wide.T @ factors.T).T if sparse.issparse(wide) else factors @ wide)
+
+
+def _counted(terms: Matrix, counts: Vector | None) -> Matrix:
+    """Terms times what each record counts, in place."""
+    return terms if counts is None else np.multiply(terms, counts, out=terms)
 
 
 def _codes(targets: Vector) -> Codes:

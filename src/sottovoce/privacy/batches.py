@@ -124,7 +124,7 @@ class BatchOracle(Desk):
     @property
     def _hessian_sampling(self) -> float:
         left_out = (self.problem.n - self._size) / max(1, self.problem.n - 1)
-        largest = max(self.problem.curvature_low, self.problem.curvature_high) * self.problem.radius**2
+        largest = max(self.problem.curvature_low, self.problem.curvature_high) * self.problem.energy
         return largest * math.sqrt(left_out / self._size)
 
     def _paired_gradient(self, w: Vector, mu_squared: float) -> Answer[Vector]:
@@ -173,7 +173,7 @@ class BatchOracle(Desk):
 def gradient_sampling(problem: Problem, size: int) -> float:
     """Root mean square of ||g_S - g||: sup||term|| / sqrt(m), times what is left out of the batch."""
     left_out = (problem.n - size) / max(1, problem.n - 1)
-    return problem.slope * problem.radius * math.sqrt(left_out / size)
+    return problem.slope * problem.influence * math.sqrt(left_out / size)
 
 
 def _plain(query: Query, noising: Noising) -> GaussianEvent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Bounds(ABC):
     def curvature_product(self, w: Vector) -> float:
         """l2 movement of the Hessian times a unit vector: at most the Hessian's own, and a sum of `dim`."""
         moves, added = self.hessian(w), norm_above(self.problem.regularizer.curvature(w))
-        size = self._curvature * self.problem.radius**2 + added + moves
+        size = self._curvature * self.problem.energy + added + moves
         return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
 
     def of(self, query: Query, w: Vector) -> float:
@@ -113,17 +113,26 @@ class Bounds(ABC):
 
     def gram(self) -> float:
         """Frobenius movement of X'X/n."""
-        return sensitivity.gram(radius=self.problem.radius, n=self.problem.n) + 2.0 * self.arithmetic.gram()
+        moves = sensitivity.gram(radius=self.problem.root_energy, n=self.problem.n)
+        return moves + 2.0 * self.arithmetic.gram()
 
     def gram_diagonal(self) -> float:
         """l2 movement of the diagonal of X'X/n."""
-        moves = sensitivity.gram_diagonal(radius=self.problem.radius, n=self.problem.n)
+        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, n=self.problem.n)
         return moves + 2.0 * self.arithmetic.gram()
+
+    def moments(self, balance: float) -> tuple[float, float]:
+        """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
+        problem = self.problem
+        bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
+        moves = bound(influence=problem.influence, balance=balance, n=problem.n)
+        factor = math.sqrt(balance) * problem.influence / problem.energy
+        return moves + 2.0 * self.arithmetic.moments(factor), factor
 
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
         moves = sensitivity.normalized_trials(
-            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, count=len(steps)
+            slope=self.problem.slope, radius=self.problem.influence, n=self.problem.n, count=len(steps)
         )
         lengths = np.linalg.norm(steps, axis=1)
         return moves + 2.0 * self.arithmetic.normalized_trials(
@@ -137,7 +146,10 @@ class Bounds(ABC):
     def difference(self, w: Vector, step: Vector) -> float:
         """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
         moves = sensitivity.value_difference(
-            slope=self.problem.slope, radius=self.problem.radius, n=self.problem.n, step_norm=norm_above(step)
+            slope=self.problem.slope,
+            radius=self.problem.influence,
+            n=self.problem.n,
+            step_norm=norm_above(step),
         )
         moves = self._stated(moves, 2.0 * norm_above(step) / self.problem.n)
         return moves + 2.0 * self._difference_error(w, step)
@@ -146,7 +158,7 @@ class Bounds(ABC):
         """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
         moves = sensitivity.trial_grid(
             slope=self.problem.slope,
-            radius=self.problem.radius,
+            radius=self.problem.influence,
             n=self.problem.n,
             direction_norm=norm_above(direction),
             longest=longest,
@@ -203,19 +215,23 @@ class LinearBounds(Bounds):
     loss: Loss
 
     def gradient_moves(self, w: Vector) -> float:
-        return sensitivity.gradient_at(
-            self.loss,
-            weight_norm=norm_above(w),
-            radius=self.problem.radius,
-            n=self.problem.n,
-            target_reach=self.problem.label_reach,
+        problem, norm = self.problem, norm_above(w)
+        public: dict[str, Any] = {
+            "radius": problem.radius,
+            "n": problem.n,
+            "target_reach": problem.label_reach,
+        }
+        if problem.is_uncapped:
+            return sensitivity.gradient_at(self.loss, weight_norm=norm, weight=problem.weight, **public)
+        return sensitivity.capped_gradient_at(
+            self.loss, weight_norm=norm, influence=problem.influence, **public
         )
 
     def hessian_moves(self) -> float:
         return sensitivity.hessian(
             curvature_low=self.problem.curvature_low,
             curvature_high=self.problem.curvature_high,
-            radius=self.problem.radius,
+            radius=self.problem.root_energy,
             n=self.problem.n,
         )
 
@@ -223,7 +239,7 @@ class LinearBounds(Bounds):
         return sensitivity.smallest_eigenvalue(
             curvature_low=self.problem.curvature_low,
             curvature_high=self.problem.curvature_high,
-            radius=self.problem.radius,
+            radius=self.problem.root_energy,
             n=self.problem.n,
         )
 
@@ -234,7 +250,8 @@ class LinearBounds(Bounds):
             radius=self.problem.radius,
             n=self.problem.n,
             target_reach=self.problem.label_reach,
-            least_weight=self.loss.least_relative,
+            weight=self.problem.weight,
+            least_weight=self.loss.least_relative * self.problem.lightest,
         )
 
     def highest(self, weight_norm: float) -> float:
@@ -257,16 +274,18 @@ class SoftmaxBounds(Bounds):
             classes=self.problem.outputs,
             radius=self.problem.radius,
             n=self.problem.n,
+            influence=self.problem.influence,
         )
 
     def hessian_moves(self) -> float:
-        return sensitivity.softmax_hessian(radius=self.problem.radius, n=self.problem.n)
+        return sensitivity.softmax_hessian(radius=self.problem.root_energy, n=self.problem.n)
 
     def eigenvalue_moves(self) -> float:
-        return sensitivity.softmax_eigenvalue(radius=self.problem.radius, n=self.problem.n)
+        return sensitivity.softmax_eigenvalue(radius=self.problem.root_energy, n=self.problem.n)
 
     def value_moves(self, weight_norm: float) -> float:
-        return sensitivity.value(highest=self.highest(weight_norm), lowest=0.0, n=self.problem.n)
+        highest = self.problem.weight * self.highest(weight_norm)
+        return sensitivity.value(highest=highest, lowest=0.0, n=self.problem.n)
 
     def highest(self, weight_norm: float) -> float:
         """log K + sqrt2 R ||W||."""

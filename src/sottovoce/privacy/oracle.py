@@ -10,6 +10,7 @@ import numpy as np
 
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.errors import ParameterError
+from sottovoce.moments import Moments, checked_groups
 from sottovoce.privacy.batches import BatchOracle
 from sottovoce.privacy.desk import PRICE_SLACK, Desk, unit_vector
 from sottovoce.privacy.lattice import Calibration as Noising
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.geometry import Geometry
+    from sottovoce.moments import Indices
     from sottovoce.privacy.noise import Noise
     from sottovoce.risks.protocol import ExactRisk
 
@@ -87,6 +90,24 @@ class Oracle(Desk):
             self._risk.gram_diagonal,
             _itself,
         )
+
+    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
+        columns = self.problem.columns
+        members = checked_groups(groups, columns)
+        count = columns if members is None else int(members.max()) + 1
+        sensitivity, factor = self._bounds.moments(balance)
+
+        def compute() -> Vector:
+            means, squares = self._risk.moments()
+            summed = squares if members is None else np.bincount(members, squares, minlength=count)
+            return np.concatenate([means, factor * summed])
+
+        answer = self._gaussian(Query.MOMENTS, sensitivity, columns + count, units, compute, _itself)
+        means, squares = answer.value[:columns], answer.value[columns:] / factor
+        return Moments(means, squares, answer.scale, answer.scale / factor, answer.units)
+
+    def reshaped(self, geometry: Geometry) -> Oracle:
+        return Oracle(self._risk.reshaped(geometry), self._run, self._noise, self._calibration, self._entropy)
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         w = self._admit(w)

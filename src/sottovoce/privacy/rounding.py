@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
 
@@ -29,13 +29,13 @@ SINGLE_ROUNDOFF = 2.0**-24
 UNDERFLOW = 2.0**-1000
 """Added to every bound: outweighs results too small for gamma, even where subnormals are flushed to zero."""
 
-_JOINS = 4
+JOINS = 4
 """Additions that join the data part to public parts."""
 
 JOINING = 64
 """Additions allowed for joining parts, in every pass: noise is then the same wherever rows are held."""
 
-_FEW = 16
+FEW = 16
 """Single operations a term meets besides its sums: weighting, division by n, the sqrt2 of svec, mirroring."""
 
 
@@ -48,7 +48,6 @@ def gamma(terms: float, unit: float = UNIT_ROUNDOFF) -> float:
     return terms * unit / (1.0 - terms * unit)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
     """Public facts about a pass that bound its rounding error; each method gives E for one query.
@@ -56,6 +55,8 @@ class Arithmetic:
     Throughout `slope` >= |phi'|, `curvature` >= |phi''|, `third` >= |phi'''|, `highest` >= phi on the margins
     met, class weights included; `added` sums the norms of the public parts added to the mean. Softmax fits
     with slope sqrt2, curvature 1/2, third 0.2722, the Frobenius norm of its weights and K more function_ulps.
+
+    `weight`: most that a record counts.
 
     `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
     computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
@@ -68,12 +69,13 @@ class Arithmetic:
     target_reach: float = 0.0
     function_ulps: int = 64
     single_margins: bool = False
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("n", "dim", "block_length", "function_ulps"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for name in ("radius", "target_reach"):
+        for name in ("radius", "target_reach", "weight"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be finite and at least 0.")
 
@@ -90,6 +92,11 @@ class Arithmetic:
     def gram(self) -> float:
         """E of X'X/n, Frobenius, and of its diagonal: terms xx' of norm at most R^2 and their sum."""
         return self._mean(self.radius**2, 0.0, 0.0)
+
+    def moments(self, emphasis: float) -> float:
+        """E of the column means and `emphasis` times the column mean squares, l2."""
+        largest = self.radius + emphasis * self.radius**2
+        return self._mean(largest, gamma(FEW) * largest, 0.0)
 
     def value(self, *, highest: float, slope: float, weight_norm: float, added: float = 0.0) -> float:
         """E of the mean loss."""
@@ -117,7 +124,7 @@ class Arithmetic:
         added: Sequence[float] | None = None,
     ) -> float:
         """E of (f(w) - f(w + p_j)) / ||p_j|| for all j, l2; the norms in the denominators are rounded too."""
-        norms = gamma(self.dim + _FEW) * slope * self.radius
+        norms = gamma(self.dim + FEW) * slope * self._first
         return math.hypot(
             *(
                 norms
@@ -134,7 +141,7 @@ class Arithmetic:
     ) -> float:
         """E of the gradient's norm: the gradient's, and a sum of `dim` squares."""
         error = self.gradient(slope=slope, curvature=curvature, weight_norm=weight_norm, added=added)
-        return error + gamma(self.dim + _FEW) * (slope * self.radius + added + error)
+        return error + gamma(self.dim + FEW) * (slope * self._first + added + error)
 
     def smallest_eigenvalue(
         self, *, curvature: float, third: float, weight_norm: float, added: float = 0.0
@@ -144,23 +151,35 @@ class Arithmetic:
         Householder reduction is `dim` reflections of backward error c d u ||H||_F each, and the tridiagonal
         solver is no worse: 16 d^2 u ||H||_F in all. `added` is the Frobenius norm of the public part."""
         error = self.hessian(curvature=curvature, third=third, weight_norm=weight_norm, added=added)
-        return error + gamma(16.0 * self.dim**2) * (curvature * self.radius**2 + added + error)
+        return error + gamma(16.0 * self.dim**2) * (curvature * self._second + added + error)
+
+    @property
+    def _first(self) -> float:
+        """Largest mean of q x."""
+        return self.weight * self.radius
+
+    @property
+    def _second(self) -> float:
+        """Largest mean of q xx', Frobenius."""
+        return self.weight * self.radius**2
 
     def margin(self, weight_norm: float) -> float:
         """Error of one margin or residual; in float32, the replaced record's share of it in a mean."""
-        double = gamma(self.dim + _FEW) * (self.radius * weight_norm + self.target_reach)
+        double = gamma(self.dim + FEW) * (self.radius * weight_norm + self.target_reach)
         return double + self._single(weight_norm) / self.n + UNDERFLOW
 
     def _single(self, weight_norm: float) -> float:
         if not self.single_margins:
             return 0.0
-        return gamma(self.dim + _FEW, SINGLE_ROUNDOFF) * self.radius * weight_norm
+        return gamma(self.dim + FEW, SINGLE_ROUNDOFF) * self.radius * weight_norm
 
     def _evaluation(self, largest: float) -> float:
         return self.function_ulps * UNIT_ROUNDOFF * largest
 
     def _mean(self, largest: float, term: float, added: float) -> float:
-        """Mean of terms no larger than `largest`, each off by `term`, plus the public part."""
+        """Mean of terms no larger than `largest`, each off by `term`, times what each record counts, plus the
+        public part."""
+        largest, term = self.weight * largest, self.weight * term
         blocks = -(-self.n // self.block_length)
-        sums = gamma(min(self.n, self.block_length) + blocks + JOINING + _FEW)
-        return term + sums * (largest + term) + _JOINS * UNIT_ROUNDOFF * (largest + added) + UNDERFLOW
+        sums = gamma(min(self.n, self.block_length) + blocks + JOINING + FEW)
+        return term + sums * (largest + term) + JOINS * UNIT_ROUNDOFF * (largest + added) + UNDERFLOW

@@ -117,6 +117,27 @@ def gradient_at(
     return _mean_moves(min(distance, 2.0 * loss.slope) * weight * radius, n)
 
 
+def capped_gradient_at(
+    loss: Loss, *, weight_norm: float, radius: float, influence: float, n: int, target_reach: float = 0.0
+) -> float:
+    """Gradient at weights of known norm, l2, where a record of length rho <= R counts q with q rho <= C.
+
+    One record gives phi'(<x, w>) q x, a vector no longer than C sup{|phi'(t)| : |t| <= R ||w||}: twice that
+    bounds two of them. A convex margin loss has |phi'| falling in the margin y<x, w>, and there
+    C max(diam, |phi'(0)| + sup|phi'|) suffices, diam that of {phi'(<z, w>) z / R : ||z|| <= R}. If one margin
+    is at least 0, its vector is no longer than C |phi'(0)|. If both are below 0, lengthen either record to R,
+    at the same direction and with q R = C: its margin falls, |phi'| rises, and the vector only grows, to C
+    times a point of that set. The set reaches to R although influence ends at C: the diameter at C ||w|| is
+    no bound."""
+    reach = radius * weight_norm
+    steepest = loss.slope_within((reach + target_reach) * _ROUND_UP)
+    distance = 2.0 * steepest
+    if loss.kind is Kind.MARGIN and loss.curvature_low == 0.0:
+        at_zero = abs(float(loss.first(np.zeros(1))[0])) * _ROUND_UP
+        distance = min(distance, max(contribution_diameter(loss, reach), at_zero + steepest))
+    return _mean_moves(min(distance, 2.0 * loss.slope) * influence, n)
+
+
 def gradient_norm(*, slope: float, radius: float, n: int) -> float:
     """Norm of the gradient: as the gradient, by the triangle inequality; at known weights, `gradient_at`."""
     return gradient(slope=slope, radius=radius, n=n)
@@ -150,13 +171,46 @@ def gram_diagonal(*, radius: float, n: int) -> float:
     return gram(radius=radius, n=n)
 
 
+def moments(*, influence: float, balance: float, n: int) -> float:
+    """Column means and sqrt(b)/R times column mean squares together, l2: C sqrt(F) / n, where F is
+    2 + 2 b + 1/(2b) if b > 1/2, else 4, with b the balance and C = q R, q the most that a record counts.
+
+    Lighter records shrink their terms towards 0, the terms of the row 0: into the convex hull. Let rows have
+    norm 1; shorter ones gain by a new column each that fills them up. With absolute values alpha, beta and
+    S = ||alpha + beta||^2, opposite signs are worst: the means move by at most S, squared. The entries of
+    alpha^2 - beta^2 sum to 0, so its squared norm is at most half its squared l1 norm, which by Cauchy and
+    Schwarz is at most S ||alpha - beta||^2 = S (4 - S). So F <= S + (b/2) S (4 - S), largest at
+    S = min(4, 2 + 1/b); rows (c, s) and (-s, -c) attain it. Squares summed over groups of columns move no
+    further: take the norm of each group for its columns."""
+    b = _checked_balance(balance)
+    square = 2.0 + 2.0 * b + 0.5 / b if b > 0.5 else 4.0
+    return _mean_moves(influence * math.sqrt(square), n)
+
+
+def capped_moments(*, influence: float, balance: float, n: int) -> float:
+    """As `moments`, where a record counts q with q ||x|| <= C and q ||x||^2 <= E; the factor is sqrt(b) C/E.
+
+    Means are two vectors no longer than C, squares two nonnegative ones that sum to at most E."""
+    return _mean_moves(influence * math.sqrt(4.0 + 2.0 * _checked_balance(balance)), n)
+
+
+def _checked_balance(balance: float) -> float:
+    if not 0.0 < balance < math.inf:
+        raise ParameterError(f"balance is {balance}; it must be finite and above 0.")
+    return balance
+
+
 def softmax_gradient(*, radius: float, n: int) -> float:
     """Softmax gradient, l2: 2 sqrt2 R / n: one record gives (p - e_y) x' and ||p - e_y|| <= sqrt2."""
     return _mean_moves(2.0 * math.sqrt(2.0) * radius, n)
 
 
-def softmax_gradient_at(*, spread: float, classes: int, radius: float, n: int) -> float:
-    """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 R sup||p - e_y|| / n.
+def softmax_gradient_at(
+    *, spread: float, classes: int, radius: float, n: int, influence: float | None = None
+) -> float:
+    """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
+
+    C bounds what a record counts times its length, R where nothing is said.
 
     Two probabilities differ at most by the factor e^s, s = R spread. Such p are mixtures of those with only
     two distinct entries, k of them e^s times the rest, and a convex function is largest at one of these."""
@@ -167,7 +221,7 @@ def softmax_gradient_at(*, spread: float, classes: int, radius: float, n: int) -
         low = top * ratio if high else top
         squares = high * top * top + (classes - high) * low * low
         largest = max(largest, squares + 1.0 - 2.0 * low)
-    return _mean_moves(min(2.0, largest) ** 0.5 * 2.0 * radius, n)
+    return _mean_moves(min(2.0, largest) ** 0.5 * 2.0 * (radius if influence is None else influence), n)
 
 
 def softmax_hessian(*, radius: float, n: int) -> float:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
     from sottovoce.accounting.events import Query
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.geometry import Geometry
+    from sottovoce.moments import Indices, Moments
     from sottovoce.questions import Answer, Derivatives, Problem, Questions
     from sottovoce.result import Outcome, TraceRow
 
@@ -48,11 +50,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Counted(Generic[D]):
-    """Derivatives, each counted on its way as the `share` of the records it reads."""
+    """Derivatives, each counted on its way as the `share` of the records it reads.
+
+    Places are noted in the user's coordinates, also where questions are asked in those of a geometry."""
 
     inner: D
     reading: Reading
     share: float = 1.0
+    geometry: Geometry | None = None
 
     @property
     def problem(self) -> Problem:
@@ -66,7 +71,7 @@ class Counted(Generic[D]):
         return self.inner.mu_squared(units)
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
-        self.reading.gradient(w, self.share)
+        self.reading.gradient(w if self.geometry is None else self.geometry.to_user(w), self.share)
         return self.inner.gradient(w, units)
 
     def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
@@ -104,6 +109,14 @@ class Meter(Counted["Questions"]):
         self.reading.ask()
         return self.inner.gram_diagonal(units)
 
+    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
+        self.reading.ask()
+        return self.inner.moments(units, balance=balance, groups=groups)
+
+    def reshaped(self, geometry: Geometry) -> Questions:
+        self.reading.ask()
+        return Meter(self.inner.reshaped(geometry), self.reading, geometry=geometry)
+
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         self.reading.ask()
         return self.inner.trials(w, directions, units)
@@ -133,7 +146,7 @@ class Meter(Counted["Questions"]):
 
     def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         share = size / self.inner.problem.n
-        return MeteredBatch(self.inner.batched(size, shared=shared), self.reading, share)
+        return MeteredBatch(self.inner.batched(size, shared=shared), self.reading, share, self.geometry)
 
 
 @final

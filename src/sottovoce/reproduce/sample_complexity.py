@@ -62,8 +62,8 @@ class Setting:
         return cls(
             dim=problem.dim,
             curve=Curve.of(problem),
-            gradient_bound=problem.slope * problem.radius,
-            hessian_bound=max(problem.curvature_low, problem.curvature_high) * problem.radius**2,
+            gradient_bound=problem.slope * problem.influence,
+            hessian_bound=max(problem.curvature_low, problem.curvature_high) * problem.energy,
             gap=problem.gap(np.zeros(problem.dim)),
             tolerance=tolerance.resolved(problem),
             failure=failure,

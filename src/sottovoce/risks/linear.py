@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, final
 
@@ -13,8 +13,9 @@ from scipy import linalg
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.records import Label, Records
-from sottovoce.data.rows import Sealed
+from sottovoce.data.rows import Rows, Sealed
 from sottovoce.errors import ParameterError
+from sottovoce.geometry import Geometry
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
@@ -22,6 +23,7 @@ from sottovoce.privacy.bounds import Bounds, LinearBounds
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.questions import LARGEST_MATRIX, Problem
 from sottovoce.regularizers import L2, Regularizer
+from sottovoce.risks.reshaped import ReshapedRisk
 
 _LARGEST_REACH = 1e100
 """Most that the entries of w may sum to, alone or times the radius: no square or sum over rows overflows."""
@@ -29,9 +31,10 @@ _LARGEST_REACH = 1e100
 
 @final
 class Risk(Sealed):
-    """f(w) = (1/n) sum phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss).
+    """f(w) = (1/n) sum q_i phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss).
 
-    Gradient: (1/n) sum phi'(t_i) dt_i/dw + r'(w). Hessian: (1/n) sum phi''(t_i) x_i x_i' + r''(w).
+    Gradient: (1/n) sum q_i phi'(t_i) dt_i/dw + r'(w). Hessian: (1/n) sum q_i phi''(t_i) x_i x_i' + r''(w).
+    q_i is the record's sample weight, 1 if none were given.
     w has shape (dim,); the intercept, its last entry, is never regularized. `class_weights` = {label: weight}
     are declared constants that multiply the losses of their records; the mean still divides by n.
 
@@ -97,8 +100,9 @@ class Risk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
+        mean = "mean" if self._records.weight_cap is None else "weighted mean"
         radius = self._records.radius
-        return f"mean of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
+        return f"{mean} of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
 
     @cached_property
     def problem(self) -> Problem:
@@ -112,6 +116,9 @@ class Risk(Sealed):
             target=self._records.target,
             intercept=self._records.intercept,
             nonzeros=self._records.nonzeros,
+            constant=self._records.constant,
+            weight=self._records.weight_cap or 1.0,
+            lightest=1.0 if self._records.weight_cap is None else 0.0,
         )
 
     @cached_property
@@ -123,6 +130,7 @@ class Risk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             target_reach=self.problem.label_reach,
+            weight=self.problem.weight,
         )
         return LinearBounds(problem=self.problem, arithmetic=arithmetic, loss=self._loss)
 
@@ -156,13 +164,21 @@ class Risk(Sealed):
         return self.hessian(w) @ self._weights(direction, "direction")
 
     def gram(self) -> Matrix:
-        """X'X/n, without the regularizer, symmetric to the last bit. Exact: for the data's owner only."""
+        """(1/n) sum q_i x_i x_i', symmetric to the last bit. Exact: for the data's owner only."""
         insist_matrix_fits(self.dim)
         return kernels.gram(self._records._rows) / self.n
 
     def gram_diagonal(self) -> Vector:
         """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
         return kernels.gram_diagonal(self._records._rows) / self.n
+
+    def gram_column(self, column: int) -> Vector:
+        """One column of `gram`. Exact: for the data's owner only."""
+        return kernels.gram_column(self._records._rows, column) / self.n
+
+    def moments(self) -> Matrix:
+        """Means of q x_j and of q x_j^2 for each column, two rows. Exact: for the data's owner only."""
+        return kernels.moments(self._records._rows) / self.n
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at w, by a dense solver. Exact: for the data's owner only."""
@@ -182,6 +198,14 @@ class Risk(Sealed):
     def along(self, w: Vector, direction: Vector) -> Line:
         """f on the line w + gamma p, with the margins computed once. Exact: for the data's owner only."""
         return Line(self, self._weights(w), self._weights(direction, "direction"))
+
+    def reshaped(self, geometry: Geometry) -> ReshapedRisk:
+        """This risk in the geometry's coordinates, each record's influence capped; records are not copied."""
+        return ReshapedRisk.of(self, geometry)
+
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> Risk:
+        """Other record weights, no regularizer: the data's part of a risk that has both."""
+        return Risk(self._records.reweighted(rule), self._loss)
 
     def subset(self, indices: NDArray[np.int64]) -> Risk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""

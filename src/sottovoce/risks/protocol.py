@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.geometry import Geometry
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.questions import Problem
 
@@ -55,6 +56,9 @@ class ExactRisk(Protocol):
 
     def gram_diagonal(self) -> Vector: ...
 
+    def moments(self) -> Matrix:
+        """Means of q x_j and of q x_j^2 for each column, two rows."""
+
     def smallest_eigenvalue(self, w: Vector) -> float: ...
 
     def trials(self, w: Vector, directions: Matrix) -> Vector: ...
@@ -62,3 +66,6 @@ class ExactRisk(Protocol):
     def along(self, w: Vector, direction: Vector) -> ExactLine: ...
 
     def subset(self, indices: NDArray[np.int64]) -> ExactRisk: ...
+
+    def reshaped(self, geometry: Geometry) -> ExactRisk:
+        """The same risk in other coordinates, each record's influence capped."""

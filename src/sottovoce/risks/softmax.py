@@ -20,11 +20,16 @@ from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.questions import Problem
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.linear import checked_weights, insist_matrix_fits
+from sottovoce.risks.reshaped import ReshapedRisk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.data.rows import Rows
+    from sottovoce.geometry import Geometry
 
 SLOPE = math.nextafter(math.sqrt(2.0), 2.0)
 """sup ||p - e_y||: all belief in a wrong class."""
@@ -47,6 +52,7 @@ class SoftmaxRisk(Sealed):
     """f(W) = (1/n) sum log(sum_k exp(<x_i, w_k>)) - <x_i, w_y> + r(W), for K declared labels, K at least 3.
 
     Gradient: (1/n) sum (p_i - e_y) x_i' + r'. Hessian: (1/n) sum (diag(p_i) - p_i p_i') (x) x_i x_i' + r''.
+    Each term counts the record's sample weight, 1 if none were given.
     W has shape (K, columns) and travels as a vector of length dim = K * columns, class by class; intercepts,
     the last entry of each class, are never regularized. Two labels belong to a margin loss: use Risk.
 
@@ -93,8 +99,9 @@ class SoftmaxRisk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
+        mean = "mean" if self._records.weight_cap is None else "weighted mean of the"
         return (
-            f"mean softmax loss of {self._classes} classes plus {self._regularizer!r}, "
+            f"{mean} softmax loss of {self._classes} classes plus {self._regularizer!r}, "
             f"rows of norm at most {self._records.radius:g}"
         )
 
@@ -115,6 +122,9 @@ class SoftmaxRisk(Sealed):
             intercept=self._records.intercept,
             nonzeros=self._records.nonzeros,
             regularizer=self._regularizer,
+            constant=self._records.constant,
+            weight=self._records.weight_cap or 1.0,
+            lightest=1.0 if self._records.weight_cap is None else 0.0,
         )
 
     @cached_property
@@ -126,6 +136,7 @@ class SoftmaxRisk(Sealed):
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             function_ulps=64 + self._classes,
+            weight=self.problem.weight,
         )
         return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
 
@@ -169,6 +180,14 @@ class SoftmaxRisk(Sealed):
         """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
         return kernels.gram_diagonal(self._records._rows) / self.n
 
+    def gram_column(self, column: int) -> Vector:
+        """One column of `gram`. Exact: for the data's owner only."""
+        return kernels.gram_column(self._records._rows, column) / self.n
+
+    def moments(self) -> Matrix:
+        """Means of q x_j and of q x_j^2 for each column, two rows. Exact: for the data's owner only."""
+        return kernels.moments(self._records._rows) / self.n
+
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at W, by a dense solver. Exact: for the data's owner only."""
         return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
@@ -191,6 +210,14 @@ class SoftmaxRisk(Sealed):
 
     def _penalized(self, weights: Matrix) -> Matrix:
         return weights[:, :-1] if self._records.intercept else weights
+
+    def reshaped(self, geometry: Geometry) -> ReshapedRisk:
+        """This risk in the geometry's coordinates, each record's influence capped; records are not copied."""
+        return ReshapedRisk.of(self, geometry)
+
+    def reweighted(self, rule: Callable[[Rows], Vector]) -> SoftmaxRisk:
+        """Other record weights, no regularizer: the data's part of a risk that has both."""
+        return SoftmaxRisk(self._records.reweighted(rule))
 
     def subset(self, indices: NDArray[np.int64]) -> SoftmaxRisk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""

@@ -43,7 +43,7 @@ DOOR = (
     ),
     Mutant(
         "duplicate sparse entries clipped apart",
-        "data/records.py",
+        "data/validation.py",
         "if not table.has_canonical_format:",
         "if False:",
         f"{RECORDS} -k given_twice",
@@ -80,7 +80,7 @@ DOOR = (
     ),
     Mutant(
         "an error quotes the data",
-        "data/records.py",
+        "data/validation.py",
         'raise DataError("X must hold real numbers. ',
         'raise DataError(f"X must hold real numbers, not {X}. ',
         f"{RECORDS} -k without_quoting",

@@ -27,6 +27,10 @@ _RUNS = 32
 """Runs of a line that are added up by themselves, so that no sum has too many terms."""
 
 
+_NONE = np.empty(0)
+_NONE.flags.writeable = False
+
+
 class _CompiledTally(Tally, ABC):
     """Sums along a line, for which rows are no longer needed."""
 
@@ -40,8 +44,16 @@ class _CompiledTally(Tally, ABC):
         return marks
 
     @final
-    def drop(self, length: float, here: Vector, moves: Vector, marks: Vector, targets: Vector) -> float:
-        return float(_drop(self._twin, length, here, moves, marks, targets))
+    def drop(
+        self,
+        length: float,
+        here: Vector,
+        moves: Vector,
+        marks: Vector,
+        targets: Vector,
+        weights: Vector | None,
+    ) -> float:
+        return float(_drop(self._twin, length, here, moves, marks, targets, _or_none(weights)))
 
 
 @final
@@ -49,15 +61,17 @@ class DenseTally(_CompiledTally):
     """Dense float32 rows, read where they are."""
 
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        _dense_tangent(self._twin, block.features, block.targets, w, sloped, total)
+        _dense_tangent(self._twin, block.features, block.targets, _or_none(block.weights), w, sloped, total)
 
     def curvatures(self, block: Block, w: Vector) -> Vector:
         out = np.empty(block.targets.size)
         _dense_curvatures(self._twin, block.features, block.targets, w, out)
-        return out
+        return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
-        _dense_trials(self._twin, block.features, block.targets, w, directions, total)
+        _dense_trials(
+            self._twin, block.features, block.targets, _or_none(block.weights), w, directions, total
+        )
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         _dense_margins(self._twin, block.features, block.targets, w, direction, here, moves)
@@ -70,7 +84,7 @@ class SparseTally(_CompiledTally):
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
         t = self._arguments(block, w)
         slopes = np.empty_like(t)
-        total[-1] += _tangent(self._twin, t, block.targets, slopes)
+        total[-1] += _tangent(self._twin, t, block.targets, _or_none(block.weights), slopes)
         if sloped:
             X, sums = block.features, np.zeros(total.size - 1)
             sparse_gather(X.data, X.indices, X.indptr, slopes, sums)
@@ -80,14 +94,14 @@ class SparseTally(_CompiledTally):
         t = self._arguments(block, w)
         out = np.empty_like(t)
         laws.curvatures(self._twin, t, block.targets, out)
-        return out
+        return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
         here = self._arguments(block, w)
         marks = self.marks(here)
         for j, direction in enumerate(directions):
             moves = self._moves(block, direction)
-            total[j] += self.drop(1.0, here, moves, marks, block.targets)
+            total[j] += self.drop(1.0, here, moves, marks, block.targets, block.weights)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         here[:] = self._arguments(block, w)
@@ -104,6 +118,11 @@ class SparseTally(_CompiledTally):
         return products
 
 
+def _or_none(weights: Vector | None) -> Vector:
+    """Weights as compiled code takes them: an empty array where records have none."""
+    return _NONE if weights is None else weights
+
+
 def _sparse_products(block: Block, w: Vector) -> Vector:
     X, out = block.features, np.empty(block.targets.size)
     sparse_times(X.data, X.indices, X.indptr, w, out)
@@ -117,7 +136,7 @@ def _run_length(dim: int) -> int:
 
 
 @compiled()
-def _dense_tangent(twin: Twin, X: Any, targets: Any, w: Any, sloped: bool, total: Any) -> None:
+def _dense_tangent(twin: Twin, X: Any, targets: Any, weights: Any, w: Any, sloped: bool, total: Any) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     t, slopes, values = np.empty(run), np.empty(run), np.empty(run)
@@ -128,7 +147,7 @@ def _dense_tangent(twin: Twin, X: Any, targets: Any, w: Any, sloped: bool, total
         here, factors, labels = t[: last - first], slopes[: last - first], targets[first:last]
         dense_times(x, first, last, w, here)
         laws.place(twin, here, labels)
-        value += laws.tangent(twin, here, labels, factors, values)
+        value += laws.tangent(twin, here, labels, weights[first:last], factors, values)
         if sloped:
             laws.chain(twin, factors, labels)
             dense_gather(x, first, last, dim, factors, run, sums)
@@ -152,7 +171,9 @@ def _dense_curvatures(twin: Twin, X: Any, targets: Any, w: Any, out: Any) -> Non
 
 
 @compiled()
-def _dense_trials(twin: Twin, X: Any, targets: Any, w: Any, directions: Any, total: Any) -> None:
+def _dense_trials(
+    twin: Twin, X: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
+) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     buffers, rooms = np.empty((3, run)), np.empty((3, run))
@@ -167,7 +188,7 @@ def _dense_trials(twin: Twin, X: Any, targets: Any, w: Any, directions: Any, tot
         for j in range(total.size):
             dense_times(x, first, last, directions[j], moves)
             laws.chain(twin, moves, labels)
-            gains[j] += laws.drop(twin, 1.0, here, moves, marks, labels, rooms)
+            gains[j] += laws.drop(twin, 1.0, here, moves, marks, labels, weights[first:last], rooms)
     for j in range(total.size):
         total[j] += gains[j]
 
@@ -185,13 +206,13 @@ def _dense_margins(twin: Twin, X: Any, targets: Any, w: Any, direction: Any, her
 
 
 @compiled()
-def _tangent(twin: Twin, t: Any, targets: Any, slopes: Any) -> float:
+def _tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any) -> float:
     values = np.empty(RUN)
     total = 0.0
     for first in range(0, t.size, RUN):
         last = min(t.size, first + RUN)
         labels, factors = targets[first:last], slopes[first:last]
-        total += laws.tangent(twin, t[first:last], labels, factors, values)
+        total += laws.tangent(twin, t[first:last], labels, weights[first:last], factors, values)
         laws.chain(twin, factors, labels)
     return total
 
@@ -205,7 +226,7 @@ def _mark(twin: Twin, here: Any, marks: Any) -> None:
 
 
 @compiled()
-def _drop(twin: Twin, length: float, here: Any, moves: Any, marks: Any, targets: Any) -> float:
+def _drop(twin: Twin, length: float, here: Any, moves: Any, marks: Any, targets: Any, weights: Any) -> float:
     rooms = np.empty((3, RUN))
     total = 0.0
     for start in range(0, here.size, _RUNS * RUN):
@@ -213,6 +234,9 @@ def _drop(twin: Twin, length: float, here: Any, moves: Any, marks: Any, targets:
         for first in range(start, min(here.size, start + _RUNS * RUN), RUN):
             last = min(here.size, first + RUN)
             labels, before = targets[first:last], marks[first:last]
-            gain += laws.drop(twin, length, here[first:last], moves[first:last], before, labels, rooms)
+            counts = weights[first:last]
+            gain += laws.drop(
+                twin, length, here[first:last], moves[first:last], before, labels, counts, rooms
+            )
         total += gain
     return total

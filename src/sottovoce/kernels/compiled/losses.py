@@ -6,6 +6,7 @@ log(1 + e^-t) = max(-t, 0) + log(1 + e).
 Logarithms are taken of products: 1 + e lies in (1, 2], so a run of `RUN` rows multiplies to at most 2^RUN,
 and each factor's two roundings move the sum of logarithms by two units of 2^-53. That is less than three of
 the `function_ulps` that `rounding` allows each row, because the loss ranges over at least log(2)/scale.
+Records with weights take a logarithm each, by a polynomial.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.kernels.compiled.exponential import decay
+from sottovoce.kernels.compiled.exponential import decay, log_within
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.losses import Kind, Logistic, Loss, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
@@ -82,10 +83,13 @@ def chain(twin: Twin, slopes: Any, targets: Any) -> None:
 
 
 @compiled()
-def tangent(twin: Twin, t: Any, targets: Any, slopes: Any, values: Any) -> float:
+def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
     """Sum of phi(t_i) over a run, and phi'(t_i) in `slopes`; both times what the record counts.
 
-    `values`, and `slopes` and the three `rooms` below, are room for a run."""
+    `weights`, here and below, is empty where records have none; `values`, and `slopes` and the three `rooms`
+    below, are room for a run."""
+    if weights.size:
+        return _weighted_tangent(twin, t, targets, weights, slopes, values)
     if twin.family == _LOGISTIC:
         return _logistic_tangent(twin, t, targets, slopes)
     _plain(twin, t, values, slopes)
@@ -133,8 +137,12 @@ def mark(twin: Twin, t: Any, marks: Any, slopes: Any) -> None:
 
 
 @compiled()
-def drop(twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any, rooms: Any) -> float:
+def drop(
+    twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any, weights: Any, rooms: Any
+) -> float:
     """Sum of phi(t_i) - phi(t_i + length u_i) over a run, differences taken row by row."""
+    if weights.size:
+        return _weighted_drop(twin, length, t, moves, marks, targets, weights, rooms)
     if twin.family == _LOGISTIC:
         if twin.negative == twin.positive:
             return twin.positive * _logistic_drop(twin, length, t, moves, marks)
@@ -145,6 +153,34 @@ def drop(twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any
     _plain(twin, there, values, slopes)
     for i in range(t.size):
         values[i] = marks[i] - values[i]
+    return _weighted_sum(twin, values, targets)
+
+
+@compiled()
+def _weighted_tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
+    _plain(twin, t, values, slopes)
+    for i in range(t.size):
+        count = weights[i] * _count(twin, targets[i])
+        slopes[i] = min(max(slopes[i], -twin.slope), twin.slope) * count
+        values[i] *= weights[i]
+    return _weighted_sum(twin, values[: t.size], targets)
+
+
+@compiled()
+def _weighted_drop(
+    twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any, weights: Any, rooms: Any
+) -> float:
+    there, values, slopes = rooms[0, : t.size], rooms[1, : t.size], rooms[2, : t.size]
+    for i in range(t.size):
+        there[i] = t[i] + length * moves[i]
+    _plain(twin, there, values, slopes)
+    if twin.family == _LOGISTIC:
+        for i in range(t.size):
+            start = max(-twin.scale * (t[i] - twin.shift), 0.0) + log_within(marks[i] - 1.0)
+            values[i] = (start / twin.scale - values[i]) * weights[i]
+    else:
+        for i in range(t.size):
+            values[i] = (marks[i] - values[i]) * weights[i]
     return _weighted_sum(twin, values, targets)
 
 
@@ -217,7 +253,13 @@ def _weighted_logistic_drop(twin: Twin, length: float, t: Any, moves: Any, marks
 @compiled()
 def _plain(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
     """phi(t_i) and phi'(t_i), neither weighted nor clamped."""
-    if twin.family == _SIGMOID:
+    if twin.family == _LOGISTIC:
+        for i in range(t.size):
+            s = twin.scale * (t[i] - twin.shift)
+            e = decay(s)
+            values[i] = (max(-s, 0.0) + log_within(e)) / twin.scale
+            slopes[i] = -(e if s >= 0.0 else 1.0) / (1.0 + e)
+    elif twin.family == _SIGMOID:
         for i in range(t.size):
             s = t[i]
             e = decay(s)

@@ -152,9 +152,8 @@ class DenseView(products.View):
         _dense_block_gather(self._features, factors, out)
         return out[:dim]
 
-    def squares(self) -> Vector:
-        wide = products.double(self._features)
-        return np.asarray(np.einsum("ij,ij->j", wide, wide))
+    def squares(self, weights: Vector | None = None) -> Vector:
+        return products.wide_squares(products.double(self._features), weights)
 
     def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:
         if total.ndim == 2:
@@ -187,7 +186,9 @@ class SparseView(products.SparseView):
         sparse_gather(X.data, X.indices, X.indptr, factors, out)
         return out
 
-    def squares(self) -> Vector:
+    def squares(self, weights: Vector | None = None) -> Vector:
+        if weights is not None:
+            return super().squares(weights)
         X, out = self._features, np.zeros(self._features.shape[1])
         _sparse_squares(X.data, X.indices, out)
         return out

@@ -1,0 +1,101 @@
+"""What a table, a column and a declaration must be before a record is read; refusals quote no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.data.targets import Classes, Label, Range
+from sottovoce.errors import DataError, ParameterError
+
+_RADIUS_RANGE = (1e-12, 1e12)
+
+
+def checked_radius(radius: float) -> float:
+    low, high = _RADIUS_RANGE
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(radius, bool | str) and low <= float(radius) <= high:
+            return float(radius)
+    raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
+
+
+def insist_usable(usable: NDArray[np.bool_]) -> None:
+    if not usable.all():
+        raise DataError(
+            "X, y or the weights hold NaN, infinity, an undeclared label or a row with more entries than "
+            'declared. Clean the data, declare every label, or pass invalid="zero" to blank such rows.'
+        )
+
+
+def insist_rule_for_invalid(invalid: str) -> None:
+    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
+        raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
+
+
+def checked_nonzeros(nonzeros: int | None) -> int | None:
+    if nonzeros is None:
+        return None
+    if isinstance(nonzeros, bool) or not isinstance(nonzeros, int | np.integer) or nonzeros < 1:
+        raise ParameterError("nonzeros must be a whole number of at least 1, or None.")
+    return int(nonzeros)
+
+
+def entries_of_rows(table: Any) -> NDArray[Any]:
+    """How many entries of each row are not 0; NaN is one of them."""
+    if not sparse.issparse(table):
+        return np.asarray(np.count_nonzero(table, axis=1))
+    filled = np.concatenate(([0], np.cumsum(table.data != 0)))
+    return np.asarray(np.diff(filled[table.indptr]))
+
+
+def declaration_of(labels: Sequence[Label] | None, target: tuple[float, float] | None) -> Classes | Range:
+    if labels is not None and target is None:
+        return Classes.declare(labels)
+    if target is not None and labels is None:
+        return Range.declare(target)
+    raise ParameterError(
+        "declare exactly one of labels (classification) and target=(low, high) (regression), "
+        "from what is known without looking at the data."
+    )
+
+
+def plain_array(values: Any, name: str) -> NDArray[Any]:
+    """NumPy's own refusal may quote data: ours is raised after it is forgotten, without it as context."""
+    if not isinstance(values, np.ma.MaskedArray):
+        with suppress(Exception):
+            return np.asarray(values)
+    raise DataError(f"{name} cannot be read as an array. Pass a plain NumPy array without a mask.")
+
+
+def canonical_csr(X: Any) -> Any:
+    """X as CSR with sorted columns, none twice: entries given twice add up, in float64, before clipping."""
+    insist_table(X)
+    with suppress(Exception):
+        source = X if X.format == "csr" else X.astype(np.float64).tocsr()
+        table = sparse.csr_array((source.data, source.indices, source.indptr), shape=source.shape)
+        table.check_format(full_check=True)
+        if not table.has_canonical_format:
+            parts = (table.data.astype(np.float64), table.indices.copy(), table.indptr.copy())
+            table = sparse.csr_array(parts, shape=table.shape)
+            table.sum_duplicates()
+        return table
+    raise DataError("X is a sparse matrix whose index arrays are inconsistent. Build it again as CSR.")
+
+
+def insist_table(X: Any) -> None:
+    if X.ndim != 2 or min(X.shape) < 1:
+        raise DataError("X must have two dimensions, at least one row and at least one column.")
+    if X.dtype.kind not in "biuf":
+        raise DataError("X must hold real numbers. Encode text and dates, then convert with X.astype(float).")
+
+
+def column_of(y: Any, n: int) -> NDArray[Any]:
+    array = plain_array(y, "y")
+    if array.ndim != 1 or array.size != n:
+        raise DataError("y must have one dimension and an entry for each row of X. y.ravel() drops an axis.")
+    return array

@@ -1,0 +1,89 @@
+"""What each record counts in a geometry: one pass that measures ||M x||, rounded up.
+
+A record's count depends on that record and its place alone, so replacing one changes no other's. What is
+computed as rho differs from ||M x|| by the rounding of a sum of `dim` terms that may cancel: it is enlarged
+by that, in units of stretch R >= || |M| |x| ||, before the caps are applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.rows import Block, Rows
+from sottovoce.geometry import Geometry
+from sottovoce.kernels.passes import sum_blocks
+from sottovoce.kernels.products import double, is_compiled, scale_sparse
+from sottovoce.privacy.rounding import gamma
+
+_CHUNK = 2**20
+"""Entries of the dense piece into which sparse rows are turned."""
+
+
+def counts(rows: Rows, geometry: Geometry, radius: float) -> Vector:
+    """q omega for every record: its own weight times the geometry's, which caps its influence."""
+    out = np.empty(rows.n)
+    measure = _measure_for(rows, geometry)
+    rounding = gamma(2.0 * rows.dim + 32.0)
+    slack = rounding * (geometry.stretch * radius) ** (2.0 if _is_expanded(rows, geometry) else 1.0)
+
+    def fill(index: int, block: Block, _: Vector) -> None:
+        measured = measure(block.features)
+        if _is_expanded(rows, geometry):
+            lengths = np.sqrt(np.maximum(measured, 0.0) + slack) * (1.0 + rounding)
+        else:
+            lengths = np.sqrt(measured) * (1.0 + rounding) + slack
+        omega = geometry.counts(lengths)
+        out[rows.span(index)] = omega if block.weights is None else omega * block.weights
+
+    sum_blocks(rows, (), fill)
+    return out
+
+
+def _is_expanded(rows: Rows, geometry: Geometry) -> bool:
+    """Whether squares are summed over the entries other than 0, so that centring costs no dense row."""
+    return rows.sparse and geometry.turn is None
+
+
+def _measure_for(rows: Rows, geometry: Geometry) -> Callable[[Any], Vector]:
+    """||M x||^2 of every row of a block."""
+    if geometry.turn is not None:
+        return lambda features: _turned(features, geometry)
+    if rows.sparse:
+        return lambda features: _sparse(features, geometry)
+    if is_compiled(rows.n * rows.dim):
+        from sottovoce.kernels.compiled import lengths as lengths_compiled
+
+        return lambda features: lengths_compiled.squares(features, geometry)
+    return lambda features: _row_squares(geometry.to_coordinates(double(features)))
+
+
+def _row_squares(z: Matrix) -> Vector:
+    return np.asarray(np.einsum("ij,ij->i", z, z))
+
+
+def _sparse(features: Any, geometry: Geometry) -> Vector:
+    """sum of s_j^2 (x_j^2 - 2 a_j x_c x_j) over the entries, plus x_c^2 ||s a||^2."""
+    wide, squares = double(features), geometry.scale**2
+    total = np.asarray((wide * wide) @ squares)
+    if geometry.shift is None:
+        return total
+    constant = np.asarray(wide @ np.eye(1, geometry.columns, geometry.constant or 0)[0])
+    crossed = np.asarray(scale_sparse(wide, constant) @ (squares * geometry.shift))
+    return total - 2.0 * crossed + constant**2 * float(np.sum(squares * geometry.shift**2))
+
+
+def _turned(features: Any, geometry: Geometry) -> Vector:
+    step = max(1, _CHUNK // geometry.columns)
+    pieces = [double(features[start : start + step]) for start in range(0, features.shape[0], step)]
+    return np.concatenate(
+        [
+            _row_squares(
+                geometry.to_coordinates(piece.toarray() if hasattr(piece, "toarray") else piece.copy())
+            )
+            for piece in pieces
+        ]
+    )
