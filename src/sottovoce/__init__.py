@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
+    from sottovoce.guarantee import Guarantee
     from sottovoce.model import Model
     from sottovoce.planning.planner import Plan, plan
-    from sottovoce.result import Guarantee, Result, Stop, Tolerance
+    from sottovoce.result import Result, Stop, Tolerance
     from sottovoce.risks.linear import Risk
     from sottovoce.risks.softmax import SoftmaxRisk
     from sottovoce.training import minimize
@@ -30,7 +31,7 @@ _HOMES = {
     "BoundedEncoder": "sottovoce.data.encoder",
     "Budget": "sottovoce.accounting",
     "Certificate": "sottovoce.certificate",
-    "Guarantee": "sottovoce.result",
+    "Guarantee": "sottovoce.guarantee",
     "Ledger": "sottovoce.accounting",
     "Model": "sottovoce.model",
     "Plan": "sottovoce.planning.planner",

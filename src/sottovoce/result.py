@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import json
 import math
 import os
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sottovoce.accounting.lineage import Preset
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import read_json, write
+from sottovoce.guarantee import Guarantee
 from sottovoce.inference.intervals import Intervals
+from sottovoce.origins import Origin, mark
 from sottovoce.rebuilding import finite, rebuilt
 
 if TYPE_CHECKING:
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
     from sottovoce.questions import Answer, Problem
 
 FORMAT = "sottovoce-result/1"
+UNLISTED = (
+    "this result was saved before the runs it was computed from were listed: if it started from another "
+    "result, the stated guarantee does not cover that one"
+)
 LARGEST = 1e300
 """Tolerances stay below this, so that products with public constants are finite."""
 
@@ -59,23 +67,6 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee:
-    """The preset differential-privacy promise a run keeps, never "what was spent"."""
-
-    epsilon: float
-    delta: float
-    n: int
-    relation: str = "replace one record"
-    simulated: bool = False
-
-    def __str__(self) -> str:
-        if self.simulated:
-            return "none: the noise was simulated from a seed, so nothing is private"
-        promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
-        return f"{promise}, neighbours: {self.relation}, n = {self.n}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class TraceRow:
     """One step as released: noisy quantities only. `mu_squared` is what the step was charged.
 
@@ -109,8 +100,9 @@ class Result:
     """A trained model with its promises. Holds noisy quantities and public constants only.
 
     `ledger` names the ledger that was charged and `ledger_head` seals its charges: see `Ledger.verify`.
-    `spending` is the part of the run's budget that each kind of query was charged, `caveats` what is not
-    promised, in plain words."""
+    `lineage` lists the runs it was computed from, its own last: the guarantee covers them all. `spending` is
+    the part of the run's budget that each kind of query was charged, `caveats` what is not promised, in plain
+    words."""
 
     weights: Vector
     stop: Stop
@@ -127,6 +119,22 @@ class Result:
     spending: dict[str, float]
     ledger_head: str = ""
     caveats: tuple[str, ...] = ()
+    lineage: tuple[Preset, ...] = ()
+
+    def __post_init__(self) -> None:
+        mark(self.weights, self.origin)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        mark(self.weights, self.origin)
+
+    @property
+    def origin(self) -> Origin:
+        """The runs these weights were computed from; of a file that lists none, the promise it states."""
+        stated = self.guarantee
+        name = hashlib.sha256(self.weights.tobytes() + self.ledger_head.encode()).hexdigest()
+        unlisted = Preset(run=name, epsilon=stated.epsilon, delta=stated.delta, relation=stated.relation)
+        return Origin(self.lineage or (unlisted,), self.ledger, self.simulated)
 
     def __repr__(self) -> str:
         return (
@@ -163,6 +171,7 @@ class Result:
             "ledger": self.ledger,
             "ledger_head": self.ledger_head,
             "caveats": list(self.caveats),
+            "lineage": [asdict(preset) for preset in self.lineage],
         }
 
     @classmethod
@@ -179,11 +188,16 @@ class Result:
                 raise ValueError
             if len(intervals.low) not in (0, weights.size):
                 raise ValueError
+            guarantee = rebuilt(Guarantee, raw["guarantee"])
+            lineage = tuple(rebuilt(Preset, preset) for preset in raw.get("lineage", ()))
+            if lineage and not guarantee.fits(lineage):
+                raise ValueError
+            caveats = tuple(str(caveat) for caveat in raw.get("caveats", ()))
             return cls(
                 weights=weights,
                 stop=Stop[raw["stop"]],
                 certificate=rebuilt(Certificate, raw["certificate"]),
-                guarantee=rebuilt(Guarantee, raw["guarantee"]),
+                guarantee=guarantee,
                 tolerance=None if raw["tolerance"] is None else rebuilt(Tolerance, raw["tolerance"]),
                 trace=tuple(rebuilt(TraceRow, row) for row in raw["trace"]),
                 intervals=intervals,
@@ -194,7 +208,8 @@ class Result:
                 ledger=str(raw["ledger"]),
                 version=str(raw["version"]),
                 ledger_head=str(raw.get("ledger_head", "")),
-                caveats=tuple(str(caveat) for caveat in raw.get("caveats", ())),
+                caveats=caveats if "lineage" in raw else tuple(dict.fromkeys((*caveats, UNLISTED))),
+                lineage=lineage,
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(

@@ -11,15 +11,17 @@ import numpy as np
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, best_order
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.guarantee import Guarantee
 from sottovoce.inference.intervals import around
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.registry import by_name
+from sottovoce.origins import Origin, origin_of
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.progress import watching
 from sottovoce.questions import LARGEST_MATRIX, Calibration
-from sottovoce.result import Guarantee, Outcome, Result, Stop, Tolerance, TraceRow
+from sottovoce.result import Outcome, Result, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -45,7 +47,10 @@ def minimize(
 
     With `tolerance` the run stops at the first point it can certify; with None it spends the whole budget on
     a good model. `start` is data-independent weights (by default zeros, or a module's own parameters), or a
-    Result charged to the same ledger. `ledger` charges a budget shared by several runs; without one, two
+    Result charged to the same ledger; the guarantee then covers that result too, and all it started from.
+    `start=result.weights` is known for what it is and treated alike, but a copy of it, weights that went
+    through arithmetic, a file or a module's parameters are not: then the stated guarantee is false unless
+    they come from other records. `ledger` charges a budget shared by several runs; without one, two
     calls compose: their epsilons and deltas add up at worst, and nothing here keeps count. `simulate` seeds
     the noise: reproducible, not private, and flagged so. `calibration="published"` uses the constants and
     sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
@@ -53,7 +58,8 @@ def minimize(
     which `result.intervals` are made if the risk is convex.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
-    replacement of one record by any other valid record, n, shapes, bounds and all arguments being public."""
+    replacement of one record by any other valid record, n, shapes, bounds and all arguments being public;
+    with a Result to start from, they and all that its runs released are `result.guarantee`-DP."""
     if not isinstance(budget, Budget):
         raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
@@ -70,7 +76,10 @@ def minimize(
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
-    weights = _starting_point(start, risk, ledger, simulated=noise.simulated)
+    origin = start.origin if isinstance(start, Result) else origin_of(start)
+    if origin is not None:
+        _insist_counted(origin, ledger, simulated=noise.simulated)
+    weights = _starting_point(start, risk)
     account = account_for(chosen, problem, weights, goal, budget) if ledger is None else ledger
     if noise.simulated and account.persistent:
         raise LedgerError("a persistent ledger takes no simulated runs. Leave the ledger out, or the seed.")
@@ -94,13 +103,17 @@ def minimize(
         )
     if kept:
         outcome = _look_around(oracle, outcome, kept)
+    earlier = () if origin is None else origin.lineage
+    name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
+    lineage = (*earlier, replace(run.preset, run=name))
+    guarantee = Guarantee.over(
+        lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
+    )
     return Result(
-        weights=outcome.weights,
+        weights=outcome.weights.copy(),
         stop=outcome.stop,
         certificate=outcome.certificate,
-        guarantee=Guarantee(
-            epsilon=budget.epsilon, delta=budget.delta, n=problem.n, simulated=noise.simulated
-        ),
+        guarantee=guarantee,
         trace=outcome.trace,
         intervals=around(
             outcome.weights,
@@ -117,7 +130,8 @@ def minimize(
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,
         ledger_head="" if ledger is None else ledger.head,
-        caveats=problem.caveats,
+        caveats=(*problem.caveats, guarantee.caveat) if guarantee.caveat else problem.caveats,
+        lineage=lineage,
         version=VERSION,
     )
 
@@ -167,20 +181,23 @@ def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, bud
     return Ledger(budget, currency="renyi", order=best_order(budget, amplified))
 
 
-def _starting_point(
-    start: Vector | Result | None, risk: ExactRisk, ledger: Ledger | None, *, simulated: bool
-) -> Vector:
+def _insist_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -> None:
+    """Whether what a run starts from was charged to the ledger that counts the run itself."""
+    if origin.simulated and not simulated:
+        raise LedgerError("a simulated result is not private and cannot start a private run.")
+    if ledger is None or origin.ledger != ledger.identity:
+        raise LedgerError(
+            "this starting result was not charged to the ledger of this run. Train both with one ledger, "
+            "so that their budgets add up: ledger = Ledger(cap); minimize(..., ledger=ledger). Weights that "
+            "were trained on other people's records may be passed as a copy, np.array(result.weights)."
+        )
+
+
+def _starting_point(start: Vector | Result | None, risk: ExactRisk) -> Vector:
     problem = risk.problem
     if start is None:
         return problem.within_limit(risk.start)
     if isinstance(start, Result):
-        if start.simulated and not simulated:
-            raise LedgerError("a simulated result is not private and cannot start a private run.")
-        if ledger is None or start.ledger != ledger.identity:
-            raise LedgerError(
-                "this starting result was not charged to the ledger of this run. Train both with one ledger, "
-                "so that their budgets add up: ledger = Ledger(cap); minimize(..., ledger=ledger)."
-            )
         start = start.weights
     try:
         weights = np.array(start, dtype=np.float64)

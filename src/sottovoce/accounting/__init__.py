@@ -15,6 +15,7 @@ from sottovoce.accounting.events import (
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.ledger import Ledger
+from sottovoce.accounting.lineage import Preset, composed
 from sottovoce.accounting.orders import best_order
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.statement import Statement, adopt, verify
@@ -29,6 +30,7 @@ __all__ = [
     "Grant",
     "Ledger",
     "MemoryStore",
+    "Preset",
     "PureEvent",
     "Query",
     "Renyi",
@@ -41,5 +43,6 @@ __all__ = [
     "Units",
     "adopt",
     "best_order",
+    "composed",
     "verify",
 ]

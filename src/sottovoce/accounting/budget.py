@@ -9,6 +9,7 @@ from sottovoce.accounting.checks import positive
 from sottovoce.errors import ParameterError
 
 LARGEST_EPSILON = 1000.0
+REPLACE_ONE = "replace one record"
 
 
 @final

@@ -55,6 +55,10 @@ class Currency(ABC):
         """The most that may be spent under (epsilon, delta)-DP, rounded down."""
 
     @abstractmethod
+    def epsilon(self, units: Units, delta: float) -> float:
+        """The epsilon, at delta, of everything that was charged these units, rounded up; may be 0."""
+
+    @abstractmethod
     def mu_squared(self, units: Units) -> float:
         """The largest mu^2 = (sensitivity/scale)^2 of one Gaussian answer that `units` buy, rounded down.
 
@@ -127,6 +131,10 @@ class Gdp(Currency):
         mu = gdp.mu_of(epsilon, delta)
         return math.nextafter(mu * mu, 0.0)
 
+    def epsilon(self, units: Units, delta: float) -> float:
+        mu = math.nextafter(math.sqrt(math.nextafter(float(_value(units)), math.inf)), math.inf)
+        return gdp.epsilon_of(mu, delta)
+
     def mu_squared(self, units: Units) -> float:
         return float(_value(units) * (1 - _SLACK))
 
@@ -178,6 +186,12 @@ class Renyi(Currency):
 
     def worth(self, epsilon: float, delta: float) -> float:
         return convert.renyi_of(self.order, epsilon, delta)
+
+    def epsilon(self, units: Units, delta: float) -> float:
+        """Past the rounding of the three terms of `convert.epsilon_of_renyi`, each at most their sum."""
+        value = math.nextafter(float(_value(units)), math.inf)
+        found = convert.epsilon_of_renyi(self.order, value, delta)
+        return found + 1e-14 * (found + 2.0 * value + 1.0)
 
     def mu_squared(self, units: Units) -> float:
         return float(2 * _value(units) / Fraction(self.order) * (1 - _SLACK))

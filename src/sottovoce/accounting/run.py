@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from typing import TYPE_CHECKING, NoReturn, Self, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Units
+from sottovoce.accounting.currency import Currency, Renyi, Units
 from sottovoce.accounting.events import Event
+from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
@@ -23,7 +25,18 @@ class Run:
     Formal guarantee: what is released under this run's grants alone is budget-DP; every charge counts
     against the ledger's cap as well."""
 
-    __slots__ = ("__weakref__", "_allowed", "_budget", "_kept", "_ledger", "_lock", "_name", "_on", "_spent")
+    __slots__ = (
+        "__weakref__",
+        "_allowed",
+        "_budget",
+        "_identity",
+        "_kept",
+        "_ledger",
+        "_lock",
+        "_name",
+        "_on",
+        "_spent",
+    )
 
     def __init__(self, ledger: Ledger, budget: Budget, name: str) -> None:
         if not isinstance(budget, Budget):
@@ -31,6 +44,7 @@ class Run:
         self._ledger = ledger
         self._budget = budget
         self._name = str(name)
+        self._identity = uuid.uuid4().hex
         self._allowed = Allowance.of(budget, ledger.currency)
         self._spent = Totals(0, 0)
         self._on: dict[str, Units] = {}
@@ -52,6 +66,18 @@ class Run:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def preset(self) -> Preset:
+        """What this run was allowed, for results that are computed from what it released."""
+        currency = self.currency
+        return Preset(
+            run=self._identity,
+            epsilon=self._budget.epsilon,
+            delta=self._budget.delta,
+            currency=currency.name,
+            order=currency.order if isinstance(currency, Renyi) else None,
+        )
 
     @property
     def units_cap(self) -> Units:

@@ -22,8 +22,8 @@ from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
+from sottovoce.guarantee import Guarantee
 from sottovoce.privacy.counts import Desk, budget_within
-from sottovoce.result import Guarantee
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

@@ -125,12 +125,21 @@ def _budget(result: Result) -> str:
         "Each query was charged before the data were read. The guarantee is the preset budget whatever "
         "part of it was spent: stopping early never makes \u03b5 smaller."
     )
+    if result.guarantee.runs > 1:
+        note += " The shares are those of this run; the guarantee also covers the runs it started from."
     ledger = (
-        "Charged to the ledger named in the model card, within its cap"
+        f"Charged to the ledger named in the model card, within its cap{_cap(result)}"
         if result.ledger
         else "No ledger was named: if other models are trained on these records, their budgets add up"
     )
     return charts.spending(shares) + element("ul", rows, class_="legend") + _paragraphs([note, f"{ledger}."])
+
+
+def _cap(result: Result) -> str:
+    promise = result.guarantee
+    if promise.cap_epsilon is None or promise.cap_delta is None:
+        return ""
+    return f" of ({promise.cap_epsilon:g}, {number(promise.cap_delta)})"
 
 
 def _steps(result: Result) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sottovoce.report.markup import element, level, number, text
 
 if TYPE_CHECKING:
-    from sottovoce.result import Guarantee, Result
+    from sottovoce.guarantee import Guarantee
+    from sottovoce.result import Result
 
 FORMULA = (
     "P[M(D) \u2208 S] \u2264 e<sup>\u03b5</sup> \u00b7 P[M(D\u2032) \u2208 S] + \u03b4"
@@ -51,15 +52,21 @@ def promises(result: Result) -> list[str]:
     guess = chance_of_a_right_guess(promise)
     return [
         f"<strong>Whom it protects.</strong> Each of the {promise.n:,} records. Had any one of them been "
-        "replaced by any other valid record, everything released by this run would have come out almost "
-        "equally likely.",
+        f"replaced by any other valid record, everything released by {_released_by(promise)} would have come "
+        "out almost equally likely.",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         "any computer, any other data, full knowledge of the method, even all the other records.",
         f"<strong>How strong.</strong> Say that person knows the record was one of two, each equally likely. "
         f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
         f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
         f"{number(math.exp(promise.epsilon))}, but for a chance \u03b4 = {number(promise.delta)}.",
+        *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
+        *([f"<strong>Mind:</strong> {text(promise.caveat)}."] if promise.caveat else []),
     ]
+
+
+def _released_by(promise: Guarantee) -> str:
+    return "this run" if promise.runs == 1 else f"this run and the {promise.runs - 1} it builds on"
 
 
 def certificate(result: Result) -> list[str]:
@@ -73,7 +80,11 @@ def certificate(result: Result) -> list[str]:
         f"with {level(found.confidence)} confidence. A gradient of zero with no negative eigenvalue would "
         "mean that no small change of the weights improves the fit.",
     ]
-    said += [f"<strong>Not promised:</strong> {text(caveat)}." for caveat in result.caveats]
+    said += [
+        f"<strong>Not promised:</strong> {text(caveat)}."
+        for caveat in result.caveats
+        if caveat != result.guarantee.caveat
+    ]
     if found.below_noise_floor:
         said.append(
             "The gradient could not be told from noise: the bound is the noise floor, not a measurement."

@@ -1,0 +1,81 @@
+"""The promise a result keeps, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sottovoce.accounting.budget import REPLACE_ONE
+from sottovoce.accounting.caution import caution
+from sottovoce.accounting.lineage import Preset, composed
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The preset differential-privacy promise a result keeps, never "what was spent".
+
+    It covers all `runs` the result was computed from, see `accounting.lineage`. `cap_epsilon` and `cap_delta`
+    are the cap of the ledger that was charged: it holds even if budgets were chosen after earlier results."""
+
+    epsilon: float
+    delta: float
+    n: int
+    relation: str = REPLACE_ONE
+    simulated: bool = False
+    runs: int = 1
+    cap_epsilon: float | None = None
+    cap_delta: float | None = None
+
+    @classmethod
+    def over(
+        cls, lineage: tuple[Preset, ...], *, n: int, cap: Budget | None = None, simulated: bool = False
+    ) -> Guarantee:
+        """The promise of a result that was computed from what these runs released, on n records."""
+        epsilon, delta = composed(lineage)
+        return cls(
+            epsilon=epsilon,
+            delta=delta,
+            n=n,
+            relation=lineage[-1].relation,
+            simulated=simulated,
+            runs=len(lineage),
+            cap_epsilon=None if cap is None else cap.epsilon,
+            cap_delta=None if cap is None else cap.delta,
+        )
+
+    def fits(self, lineage: tuple[Preset, ...]) -> bool:
+        """Whether this is what the runs give, but for the last digits of another machine's arithmetic."""
+        due = Guarantee.over(lineage, n=self.n)
+        return self.runs == due.runs and all(
+            math.isclose(stated, given, rel_tol=0.01)
+            for stated, given in ((self.epsilon, due.epsilon), (self.delta, due.delta))
+        )
+
+    @property
+    def chain(self) -> str:
+        """How the promise was composed and what limits it, in words; empty for a single run."""
+        if self.runs == 1:
+            return ""
+        said = f"composed over {self.runs} runs, each started from the one before"
+        if self.cap_epsilon is None or self.cap_delta is None:
+            return said
+        return (
+            f"{said}; if a budget was chosen after seeing an earlier result, what holds is the cap of their "
+            f"ledger, ({self.cap_epsilon:g}, {self.cap_delta:.3g})"
+        )
+
+    @property
+    def caveat(self) -> str:
+        """What is weak about this promise; empty if nothing is, or if there is none."""
+        return "" if self.simulated else caution(self.epsilon, self.delta, self.n)
+
+    def __str__(self) -> str:
+        if self.simulated:
+            return "none: the noise was simulated from a seed, so nothing is private"
+        promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+        facts = f"{promise}, neighbours: {self.relation}, n = {self.n}"
+        return f"{facts}; {self.chain}" if self.chain else facts
