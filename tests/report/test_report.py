@@ -10,12 +10,12 @@ from html.parser import HTMLParser
 import pytest
 
 import sottovoce as sv
+from sottovoce.guarantee import Guarantee
 from sottovoce.report import Card, render
 from sottovoce.report.axes import across, upward
 from sottovoce.report.markup import element, number
 from sottovoce.report.page import SECTIONS
 from sottovoce.report.words import chance_of_a_right_guess
-from sottovoce.guarantee import Guarantee
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)

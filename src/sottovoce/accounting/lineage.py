@@ -45,13 +45,12 @@ def composed(presets: tuple[Preset, ...]) -> tuple[float, float]:
     if len(distinct) == 1:
         return distinct[0].epsilon, distinct[0].delta
     added = (
-        math.nextafter(math.fsum(preset.epsilon for preset in distinct), math.inf),
-        math.nextafter(math.fsum(preset.delta for preset in distinct), math.inf),
+        sum((_as_typed(preset.epsilon) for preset in distinct), Decimal(0)),
+        sum((_as_typed(preset.delta) for preset in distinct), Decimal(0)),
     )
-    epsilon, delta = _summed(distinct)
-    if epsilon > added[0] or delta > added[1]:
-        epsilon, delta = added
-    return _rounded_up(epsilon, 6), _rounded_up(min(delta, 1.0), 3)
+    summed = _summed(distinct)
+    epsilon, delta = added if summed[0] > added[0] or summed[1] > added[1] else map(Decimal, summed)
+    return _rounded_up(epsilon, 6), _rounded_up(min(delta, Decimal(1)), 3)
 
 
 def _summed(presets: tuple[Preset, ...]) -> tuple[float, float]:
@@ -78,7 +77,11 @@ def _currency(name: str, order: float | None) -> Currency | None:
     return Renyi(order) if name == Renyi.name and order is not None else None
 
 
-def _rounded_up(value: float, digits: int) -> float:
-    exact = Decimal(value)
-    last = Decimal((0, (1,), exact.adjusted() - digits + 1))
-    return float(exact.quantize(last, rounding=ROUND_CEILING)) if value > 0.0 else value
+def _as_typed(number: float) -> Decimal:
+    """The shortest decimal that is this float: 0.1 + 0.2 is 0.3, not the last digit's excess rounded up."""
+    return Decimal(repr(number))
+
+
+def _rounded_up(value: Decimal, digits: int) -> float:
+    last = Decimal((0, (1,), value.adjusted() - digits + 1))
+    return float(value.quantize(last, rounding=ROUND_CEILING)) if value else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
+from tests.attacks.mutants.accounting_defects import CHAINS, FILE, FILTER, PRICES
 from tests.attacks.mutants.autodiff_defects import CLIPPING
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
@@ -25,6 +25,7 @@ _EVERYTHING = (
     *ROUNDING,
     *BATCHES,
     *PRICES,
+    *CHAINS,
     *FILTER,
     *FILE,
     *FRONTS,
