@@ -1,0 +1,1 @@
+"""One record replaced by a hostile one, at every door: nothing may change how another record is read."""

@@ -1,0 +1,41 @@
+"""`python -m tests.attacks.doors [--cases N] [--seed S] [--door NAME]`: every violation, door by door."""
+
+# ruff: noqa: T201 - a study prints what it found
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.attacks.doors.catalogue import DOORS, cases_of
+from tests.attacks.doors.engine import attack
+
+SHOWN = 8
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks.doors")
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--door", default="")
+    parser.add_argument("--shown", type=int, default=SHOWN)
+    given = parser.parse_args()
+    chosen = tuple(door for door in DOORS if given.door in door.name)
+    tried = broken = 0
+    for door, cases in cases_of(chosen, given.cases):
+        start = time.monotonic()
+        found = [violation for number in range(cases) for violation in attack(door, given.seed, number)]
+        numbers = sorted({violation.number for violation in found})
+        first = f", first in case {numbers[0] + 1}" if numbers else ""
+        took = time.monotonic() - start
+        print(f"{door.name}: {cases} cases, {len(numbers)} with violations{first} ({took:.1f} s)", flush=True)
+        for violation in found[: given.shown]:
+            print(f"  {str(violation)[:400]}")
+        tried, broken = tried + cases, broken + len(numbers)
+    print(f"{tried} cases, {broken} with violations")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

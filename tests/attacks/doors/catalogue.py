@@ -1,0 +1,35 @@
+"""The table of doors."""
+
+from __future__ import annotations
+
+from tests.attacks.doors import (
+    arrays,
+    clusters,
+    encoders,
+    estimators,
+    figures,
+    files,
+    modules,
+    questions,
+)
+from tests.attacks.doors.engine import Door
+
+DOORS: tuple[Door, ...] = (
+    *encoders.DOORS,
+    *arrays.DOORS,
+    *files.DOORS,
+    *clusters.DOORS,
+    *estimators.DOORS,
+    *figures.DOORS,
+    *modules.DOORS,
+    *questions.DOORS,
+)
+
+CASES = 2_000
+MANY = 100_000
+
+
+def cases_of(doors: tuple[Door, ...], cases: int) -> list[tuple[Door, int]]:
+    """So many cases divided over the doors by their shares; at least one each."""
+    whole = sum(door.share for door in doors)
+    return [(door, max(1, round(cases * door.share / whole))) for door in doors]

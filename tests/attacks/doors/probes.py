@@ -1,0 +1,140 @@
+"""Where the library is looked into: rows as held, exact answers as charged, methods that only look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import sottovoce as sv
+from sottovoce.certificate import Certificate
+from sottovoce.methods.loop import Method
+from sottovoce.parts import Parts
+from sottovoce.result import Outcome
+from tests.attacks.doors.engine import Answer
+
+BUDGET = sv.Budget(1.0, 1e-5)
+NOISE_SITES = ("sottovoce.training.noise_for", "sottovoce.selection.noise_for")
+
+
+class Look(Method):
+    """A method that asks one thing, keeps the risk, and stays where it starts."""
+
+    name = "look"
+
+    def __init__(self, ask: Callable[[Any], object] = lambda oracle: None) -> None:
+        self._ask = ask
+        self.risks: list[Any] = []
+
+    def run(self, ask: Any, start: Any, goal: Any, watch: Any) -> Outcome:
+        self.risks.append(ask._risk)
+        self._ask(ask)
+        return Outcome(
+            weights=start,
+            stop=sv.Stop.FINISHED,
+            certificate=Certificate(gradient_norm_at_most=1.0, curvature_at_least=-1.0, confidence=0.9),
+            trace=(),
+            gradient=None,
+            hessian=None,
+            tests=1,
+        )
+
+    def __deepcopy__(self, memo: object) -> Look:
+        return self
+
+
+class Ear:
+    """Noise of size zero that hears every exact answer with the movement it was charged for."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+
+    def _hear(self, exact: Any, moves: float) -> None:
+        self.answers[f"answer {len(self.answers)}"] = Answer(np.array(exact, dtype=np.float64), float(moves))
+
+    def gaussian(self, exact: np.ndarray, calibration: Any) -> np.ndarray:
+        self._hear(exact, calibration.moves)
+        return np.zeros(calibration.entries)
+
+    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> None:
+        for query in queries:
+            self._hear(query, sensitivity)
+
+    def laplace(self, moves: int, epsilon: float) -> int:
+        return _Listening(self, moves / 2.0)
+
+
+class _Listening(int):
+    """The number 0, which hears what it is added to."""
+
+    def __new__(cls, ear: Ear, moves: float) -> _Listening:
+        made = super().__new__(cls)
+        made.ear, made.moves = ear, moves  # type: ignore[attr-defined]
+        return made
+
+    def __radd__(self, other: int) -> int:
+        self.ear._hear(other, self.moves)  # type: ignore[attr-defined]
+        return other
+
+
+@contextmanager
+def listening() -> Iterator[Ear]:
+    """Every exact answer within, with the movement that was charged."""
+    ear = Ear()
+    sites = [mock.patch(site, return_value=ear) for site in NOISE_SITES]
+    for site in sites:
+        site.start()
+    try:
+        yield ear
+    finally:
+        for site in sites:
+            site.stop()
+
+
+def rows_of(records: sv.Records) -> dict[str, np.ndarray]:
+    """Features and targets of every record, as held."""
+    held = records._rows
+    parts = (
+        [part.rows for part in held._client.gather(list(held._held)) if part is not None]
+        if isinstance(held, Parts)
+        else [held]
+    )
+    blocks = [block for rows in parts for block in rows.read()]
+    features = [b.features.toarray() if records.sparse else np.array(b.features) for b in blocks]
+    return {"features": np.concatenate(features), "targets": np.concatenate([b.targets for b in blocks])}
+
+
+def risk_of(records: sv.Records) -> Any:
+    if records.target is not None:
+        return sv.Risk(records, sv.losses.Cauchy(), sv.regularizers.L2(0.01))
+    if records.labels is not None and len(records.labels) > 2:
+        return sv.SoftmaxRisk(records, sv.regularizers.L2(0.01))
+    return sv.Risk(records, sv.losses.Sigmoid(), sv.regularizers.Tukey(0.01))
+
+
+def answers_of(risk: Any) -> dict[str, Answer]:
+    """The exact answers at some public weights, each with its bound."""
+    rng = np.random.default_rng(7)
+    w, p = rng.normal(size=risk.dim), rng.normal(size=risk.dim)
+    unit, bounds = p / np.linalg.norm(p), risk.bounds
+    steps = np.stack([p, 0.1 * p])
+    lengths = np.linalg.norm(steps, axis=1)
+    asked: dict[str, tuple[Any, float]] = {
+        "value": (risk.value(w), bounds.value(w)),
+        "gradient": (risk.gradient(w), bounds.gradient(w)),
+        "gradient norm": (np.linalg.norm(risk.gradient(w)), bounds.gradient_norm(w)),
+        "hessian": (risk.hessian(w), bounds.hessian(w)),
+        "product": (risk.curvature_product(w, unit), bounds.curvature_product(w)),
+        "eigenvalue": (risk.smallest_eigenvalue(w), bounds.smallest_eigenvalue(w)),
+        "trials": (risk.trials(w, steps) / lengths, bounds.trials(w, steps)),
+        "difference": (risk.along(w, p).decrease(0.5), bounds.difference(w, 0.5 * p)),
+    }
+    if not risk.problem.clipped:
+        asked["gram"] = (risk.gram(), bounds.gram())
+        asked["gram diagonal"] = (risk.gram_diagonal(), bounds.gram_diagonal())
+    return {name: Answer(np.asarray(exact), moves) for name, (exact, moves) in asked.items()}

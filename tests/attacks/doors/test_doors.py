@@ -1,0 +1,99 @@
+"""Every door holds against hostile records: the whole class "one record changes how another is read".
+
+`python -m tests.attacks.doors --cases N --seed S --door NAME` tries more and shows what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.attacks.doors.catalogue import CASES, DOORS, MANY, cases_of
+from tests.attacks.doors.engine import Answer, Door, Pair, Reading, attack
+
+
+@pytest.mark.parametrize(
+    ("door", "cases"), cases_of(DOORS, CASES), ids=lambda value: getattr(value, "name", "")
+)
+def test_no_record_changes_how_another_is_read(door: Door, cases: int) -> None:
+    found = [str(violation) for number in range(cases) for violation in attack(door, 0, number)]
+    assert not found, "\n".join(found[:20])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("door", "cases"), cases_of(DOORS, MANY), ids=lambda value: getattr(value, "name", "")
+)
+def test_no_record_changes_how_another_is_read_in_many_cases(door: Door, cases: int) -> None:
+    found = [str(violation) for number in range(cases) for violation in attack(door, 1, number)]
+    assert not found, f"{len(found)} violations\n" + "\n".join(found[:20])
+
+
+def _found(here: Reading, there: Reading | None = None, *, lenient: bool = True) -> list[str]:
+    pair = Pair(lambda: here, lambda: here if there is None else there, 1, "control", lenient)
+    return [violation.text for violation in attack(Door("control", lambda draw: pair, 1), 0, 0)]
+
+
+def _answer(exact: object, moves: float) -> Reading:
+    return Reading(answers={"sum": Answer(np.array(exact), moves)})
+
+
+ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        (Reading({"rows": ROWS}), Reading({"rows": np.nextafter(ROWS, 9.0)})),
+        (Reading({"rows": ROWS}), Reading({"rows": ROWS.astype(np.float32)})),
+        (Reading({"rows": ROWS * 0.0}), Reading({"rows": ROWS * -0.0})),
+        (Reading({"rows": ROWS}), Reading({"rows": ROWS[:2]})),
+        (Reading({"rows": ROWS}), Reading()),
+        (Reading({"rows": [1, 2, 3]}), Reading({"rows": [1, 2, "3"]})),
+        (Reading(public="scale 0.1"), Reading(public="scale 0.2")),
+        (Reading(charged=1), Reading(charged=2)),
+        (_answer(0.0, 1.0), _answer(1.1, 1.0)),
+        (_answer(0.0, 1.0), _answer(0.0, 2.0)),
+        (_answer(0.0, 1.0), _answer(np.nan, 1.0)),
+        (_answer(np.zeros(2), 1.0), _answer(np.zeros((2, 2)), 1.0)),
+        (_answer(np.zeros(2), 1.0), Reading()),
+    ],
+)
+def test_the_engine_notices(here: Reading, there: Reading) -> None:
+    """Controls: one thing differs that must not."""
+    assert _found(here, there)
+    assert not _found(here)
+
+
+def test_the_engine_lets_the_replaced_record_and_its_bound_be() -> None:
+    other = ROWS.copy()
+    other[1] = np.nan
+    answers = [
+        Reading({"rows": rows}, {"sum": Answer(np.array(s), 1.0)}) for rows, s in ((ROWS, 0.0), (other, 1.0))
+    ]
+    assert not _found(*answers)
+
+
+def test_the_engine_notices_refusals_warnings_and_charges_before_a_refusal() -> None:
+    def refuse() -> Reading:
+        raise ValueError("this record")
+
+    def charge_and_refuse() -> Reading:
+        error = ValueError("public facts")
+        error.charges = 1  # type: ignore[attr-defined]
+        raise error
+
+    def warn() -> Reading:
+        import warnings
+
+        warnings.warn("this record", UserWarning, stacklevel=1)
+        return Reading()
+
+    def found(here: object, there: object, lenient: bool) -> int:
+        return len(attack(Door("control", lambda draw: Pair(here, there, 0, "", lenient), 1), 0, 0))  # type: ignore[arg-type]
+
+    assert found(Reading, refuse, True) == 1
+    assert found(Reading, refuse, False) == 0
+    assert found(Reading, warn, True) == 1
+    assert found(refuse, Reading, False) == 1
+    assert found(charge_and_refuse, charge_and_refuse, True) == 1
+    assert found(refuse, refuse, True) == 0
