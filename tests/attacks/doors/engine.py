@@ -134,7 +134,7 @@ def violations(pair: Pair, here: Reading, there: Reading) -> Iterator[str]:
 def others_changed(one: Any, other: Any, place: int) -> int:
     """How many records other than that at `place` are not the same to the last bit."""
     if one is None or other is None or len(one) != len(other):
-        return max(len(one or ()), len(other or ()), 1) if one is None or other is None else len(one)
+        return max(len(rows) for rows in (one, other) if rows is not None)
     first, second = _bytes(one), _bytes(other)
     return sum(a != b for index, (a, b) in enumerate(zip(first, second, strict=True)) if index != place)
 
