@@ -87,6 +87,8 @@ _LABELS: dict[str, tuple[Any, ...]] = {
     "truths": (False, True),
     "words": ("no", "yes"),
     "digits": ("0", "1", "2"),
+    "large": (2**53, 2**53 + 1),
+    "words for truths": ("False", "True"),
 }
 _HOLDERS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -122,12 +124,23 @@ def held(draw: Draw, cells: list[Any], place: int, among: str) -> tuple[str, Any
             return f"{name}, {kind}", here, there
 
 
+def _guise(draw: Draw, label: Any) -> Any:
+    """The label, or now and then what equals it."""
+    if isinstance(label, str) or draw.random() < 0.9:
+        return label
+    equals = [
+        other for other in (float(label), np.float64(label), Decimal(label), bool(label)) if other == label
+    ]
+    return equals[draw.integers(len(equals))]
+
+
 def _labels(draw: Draw) -> Pair:
     """y in any holder. An array whose owner let NumPy retype it is another array, so it keeps its type."""
     n, kind = int(draw.integers(2, 25)), list(_LABELS)[draw.integers(len(_LABELS))]
     labels, place = _LABELS[kind], int(draw.integers(n))
     X = draw.normal(size=(n, 2))
-    note, here, there = held(draw, [labels[k] for k in draw.integers(len(labels), size=n)], place, kind)
+    cells = [_guise(draw, labels[k]) for k in draw.integers(len(labels), size=n)]
+    note, here, there = held(draw, cells, place, kind)
     answered = bool(draw.random() < ANSWERED)
 
     def read(y: Any) -> Reading:

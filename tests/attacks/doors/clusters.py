@@ -14,7 +14,7 @@ import pandas as pd
 from distributed import Client, LocalCluster
 
 import sottovoce as sv
-from sottovoce.schema import Numeric, Schema, Target
+from sottovoce.data.schema import Numeric, Schema, Target
 from tests.attacks.doors.arrays import reading
 from tests.attacks.doors.encoders import PANDAS, drawn
 from tests.attacks.doors.engine import Door, Draw, Pair, Reading

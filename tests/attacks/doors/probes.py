@@ -11,13 +11,13 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce.certificate import Certificate
+from sottovoce.data.partitioned import Parts
 from sottovoce.methods.loop import Method
-from sottovoce.parts import Parts
 from sottovoce.result import Outcome
 from tests.attacks.doors.engine import Answer
 
 BUDGET = sv.Budget(1.0, 1e-5)
-NOISE_SITES = ("sottovoce.training.noise_for", "sottovoce.selection.noise_for")
+NOISE_SITES = ("sottovoce.training.noise_for", "sottovoce.privacy.counts.noise_for")
 
 
 class Look(Method):

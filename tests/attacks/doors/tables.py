@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.schema import Categorical, Numeric, Schema, Target
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from tests.attacks.doors import hostile
 from tests.attacks.doors.engine import Draw
 
