@@ -30,6 +30,10 @@ WEIGHT_REACH = 2.0**20
 """Largest |<x, w>| a query may meet, in units of the label scale: keeps every exact answer finite."""
 
 
+LONGEST_WEIGHTS = 1e90
+"""Longest weights, whatever the radius: no sum of their entries reaches what a risk refuses."""
+
+
 class Calibration(enum.StrEnum):
     """Whose sensitivities and constants a run uses."""
 
@@ -176,7 +180,7 @@ class Problem:
     @property
     def weight_limit(self) -> float:
         """Weights are pulled back to this norm before every query, so no exact answer can overflow."""
-        return WEIGHT_REACH * max(1.0, self.label_reach) / self.radius
+        return min(LONGEST_WEIGHTS, WEIGHT_REACH * max(1.0, self.label_reach) / self.radius)
 
     def gap(self, start: Vector) -> float:
         """Public bound on f(start) - inf f: phi at zero, plus slope q R ||start||, plus r(start).

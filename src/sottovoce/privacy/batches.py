@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from sottovoce.accounting.checks import whole
 from sottovoce.accounting.events import GaussianEvent, Query, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.errors import ParameterError
-from sottovoce.privacy import sampling
-from sottovoce.privacy.desk import PRICE_SLACK, Desk, unit_vector
+from sottovoce.privacy import arguments, sampling
+from sottovoce.privacy.desk import PRICE_SLACK, Desk
 from sottovoce.privacy.lattice import Calibration as Noising
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.symmetric import packing_for
@@ -58,12 +59,13 @@ class BatchOracle(Desk):
         size: int,
         shared: bool,
     ) -> None:
-        if not 1 <= size <= risk.n:
+        size = whole("the size of a batch", size)
+        if size > risk.n:
             raise ParameterError(f"a batch holds between 1 and n={risk.n} records, got {size}.")
         super().__init__(risk, run, noise)
         self._entropy = entropy
         self._size = size
-        self._shared = shared
+        self._shared = bool(shared)
         self._pending: _Pending | None = None
         self._bounds = replace(
             bounds, problem=replace(bounds.problem, n=size), arithmetic=replace(bounds.arithmetic, n=size)
@@ -94,7 +96,7 @@ class BatchOracle(Desk):
     def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
         if self._shared:
             raise ParameterError("a shared batch pairs a gradient with a Hessian; products need fresh ones.")
-        w, unit = self._admit(w), unit_vector(direction)
+        w, unit = self._admit(w), arguments.unit_vector(direction, self.problem.dim)
         noising = calibrate(self._bounds.curvature_product(w), self._mu_squared(units), w.size)
         grant = self._run.charge(self._sampled(Query.CURVATURE_PRODUCT, noising))
         released = self._noise.gaussian(self._draw().curvature_product(w, unit), noising)
@@ -154,8 +156,7 @@ class BatchOracle(Desk):
         return self._risk.subset(sampling.draw(self.problem.n, self._size, self._entropy))
 
     def _mu_squared(self, units: int) -> float:
-        self._affordable(units)
-        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n)
+        multiplier = self._run.currency.multiplier(self._affordable(units), self._size, self.problem.n)
         return (1.0 - 2.0**-45) / (multiplier * multiplier)
 
     def _sampled(self, query: Query, noising: Noising) -> SubsampledGaussianEvent:

@@ -100,7 +100,7 @@ class Bounds(ABC):
             case Query.CURVATURE_PRODUCT:
                 return self.curvature_product(w)
             case _:
-                raise ParameterError(f"{query.value} has no price at a point: ask for a derivative.")
+                raise ParameterError(f"{query} has no price at a point: ask for a derivative.")
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""
@@ -293,5 +293,8 @@ class SoftmaxBounds(Bounds):
 
 
 def norm_above(v: Vector) -> float:
-    """Norm, rounded up by more than its own error."""
-    return float(np.linalg.norm(v)) * (1.0 + 2.0**-40)
+    """Norm, rounded up by more than its own error; taken over the largest entry, lest squares underflow."""
+    largest = float(np.max(np.abs(v), initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest
+    return math.nextafter(largest * float(np.linalg.norm(v / largest)) * (1.0 + 2.0**-40), math.inf)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
-from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.errors import BudgetExceeded, LedgerError
+from sottovoce.privacy import arguments
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
@@ -47,20 +45,13 @@ class Desk:
 
     def _admit(self, w: Vector) -> Vector:
         """Weights are public: pull them into the ball in which every exact answer is finite."""
-        return self.problem.within_limit(np.asarray(w, dtype=np.float64))
+        return self.problem.within_limit(arguments.vector("weights", w, self.problem.dim))
 
-    def _affordable(self, units: int) -> None:
-        if not 1 <= units <= self.units_left:
+    def _affordable(self, units: int) -> int:
+        given = arguments.units(units)
+        if not 1 <= given <= self.units_left:
             raise BudgetExceeded(
-                f"this question was given {max(units, 0)} units of privacy and {self.units_left} are left. "
-                "Nothing was released. Raise the budget or plan fewer steps."
+                f"this question was given {'no' if given < 1 else 'more'} units of privacy, "
+                f"{self.units_left} are left. Nothing was released. Raise the budget or plan fewer steps."
             )
-
-
-def unit_vector(direction: Vector) -> Vector:
-    """A direction, at length 1, or what rounding leaves of it."""
-    length = float(np.linalg.norm(direction))
-    if not (math.isfinite(length) and length > 0.0):
-        raise ParameterError("a direction must be finite and longer than 0.")
-    unit: Vector = np.asarray(direction, dtype=np.float64) / length
-    return unit
+        return given

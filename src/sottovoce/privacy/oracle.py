@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
 
+from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.errors import ParameterError
 from sottovoce.moments import Moments, checked_groups
+from sottovoce.privacy import arguments, sparse_vector
 from sottovoce.privacy.batches import BatchOracle
-from sottovoce.privacy.desk import PRICE_SLACK, Desk, unit_vector
+from sottovoce.privacy.bounds import norm_above
+from sottovoce.privacy.desk import PRICE_SLACK, Desk
 from sottovoce.privacy.lattice import Calibration as Noising
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.symmetric import packing_for
@@ -68,7 +71,7 @@ class Oracle(Desk):
         return self._symmetric(Query.HESSIAN, self._bounds.hessian(w), units, lambda: self._risk.hessian(w))
 
     def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
-        w, unit = self._admit(w), unit_vector(direction)
+        w, unit = self._admit(w), arguments.unit_vector(direction, self.problem.dim)
         return self._gaussian(
             Query.CURVATURE_PRODUCT,
             self._bounds.curvature_product(w),
@@ -111,7 +114,8 @@ class Oracle(Desk):
 
     def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
         w = self._admit(w)
-        steps = np.stack([self._admit(w + p) for p in directions]) - w
+        asked = arguments.steps(directions, self.problem.dim)
+        steps = np.stack([self._admit(w + p) for p in asked]) - w
         # of the steps as taken: rounding w + p or the public limit may have changed them
         lengths = np.linalg.norm(steps, axis=1)
         if not np.all(lengths * self.problem.radius >= SHORTEST_TRIAL):
@@ -149,10 +153,11 @@ class Oracle(Desk):
         self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
     ) -> int | None:
         w = self._admit(w)
-        self._insist_reachable(float(np.max(lengths)) * direction)
+        direction, lengths = self._line(direction, lengths)
+        required = arguments.requirements(required, lengths.size)
         sensitivity = self._bounds.difference(w, float(np.max(lengths)) * direction)
-        self._affordable(units)
-        epsilon = self._run.currency.pure_epsilon(units)
+        epsilon = self._run.currency.pure_epsilon(self._affordable(units))
+        sparse_vector.insist_payable(sensitivity, epsilon)
         self._run.charge(PureEvent(Query.LINE_SEARCH, epsilon))
         line = self._risk.along(w, direction)
         queries = (line.decrease(float(a)) - float(b) for a, b in zip(lengths, required, strict=True))
@@ -162,15 +167,14 @@ class Oracle(Desk):
         self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
     ) -> Answer[Vector]:
         w = self._admit(w)
-        lengths = longest * shrink ** np.arange(count)
-        self._insist_reachable(longest * direction)
-        sensitivity = self._bounds.grid(w, direction, longest, shrink, count)
+        direction, lengths = self._line(direction, arguments.grid_lengths(longest, shrink, count))
+        sensitivity = self._bounds.grid(w, direction, float(lengths[0]), shrink, lengths.size)
 
         def compute() -> Vector:
             line = self._risk.along(w, direction)
             return np.array([line.decrease(float(length)) for length in lengths])
 
-        return self._gaussian(Query.LINE_SEARCH, sensitivity, count, units, compute, _itself)
+        return self._gaussian(Query.LINE_SEARCH, sensitivity, lengths.size, units, compute, _itself)
 
     def value(self, w: Vector, units: int) -> Answer[float]:
         w = self._admit(w)
@@ -184,16 +188,19 @@ class Oracle(Desk):
         return self._run.currency.price(event)
 
     def search_price(self, epsilon: float) -> int:
-        return self._run.currency.price(PureEvent(Query.LINE_SEARCH, epsilon * PRICE_SLACK))
+        asked = positive("epsilon", epsilon) * PRICE_SLACK
+        return self._run.currency.price(PureEvent(Query.LINE_SEARCH, asked))
 
     def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
         return BatchOracle(
             self._risk, self._run, self._noise, self._bounds, self._entropy, size=size, shared=shared
         )
 
-    def _insist_reachable(self, step: Vector) -> None:
-        if not float(np.linalg.norm(step)) <= self.problem.weight_limit * (1.0 + 1e-9):
+    def _line(self, direction: Vector, lengths: Vector) -> tuple[Vector, Vector]:
+        direction, lengths = arguments.line(direction, lengths, self.problem.dim)
+        if not norm_above(direction) * float(np.max(lengths)) <= self.problem.weight_limit * (1.0 + 1e-9):
             raise ParameterError("a trial step reaches beyond the public limit on weights; shorten it.")
+        return direction, lengths
 
     def _symmetric(
         self, query: Query, sensitivity: float, units: int, compute: Callable[[], Matrix]
@@ -220,8 +227,7 @@ class Oracle(Desk):
         shape: Callable[[Vector], T],
     ) -> Answer[T]:
         """The one way to a Gaussian answer: calibrate from public numbers, charge, compute, add noise."""
-        self._affordable(units)
-        calibration = calibrate(sensitivity, self.mu_squared(units), entries)
+        calibration = calibrate(sensitivity, self.mu_squared(self._affordable(units)), entries)
         grant = self._run.charge(_event(query, calibration, entries))
         released = self._noise.gaussian(compute(), calibration)
         return Answer(shape(released), calibration.scale, grant.units)

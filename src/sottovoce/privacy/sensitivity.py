@@ -75,10 +75,11 @@ def trial_grid(
     """f(w) - f(w + gamma_i p) for gamma_i = longest shrink^i, i < count, in l2.
 
     Entry i moves by 2 gamma_i sup|phi'| R ||p|| / n, and the squares of the gamma_i sum to
-    longest^2 (1 - shrink^(2 count)) / (1 - shrink^2)."""
+    longest^2 (1 - shrink^(2 count)) / (1 - shrink^2), by logarithms lest both differences cancel near 1."""
     if not 0.0 < shrink < 1.0:
         raise ParameterError(f"shrink is {shrink}; each trial must be shorter than the last: 0 < shrink < 1.")
-    spread = math.sqrt((1.0 - shrink ** (2 * count)) / (1.0 - shrink * shrink))
+    rate = 2.0 * math.log(shrink)
+    spread = math.sqrt(math.expm1(count * rate) / math.expm1(rate))
     return value_difference(slope=slope, radius=radius, n=n, step_norm=longest * direction_norm * spread)
 
 

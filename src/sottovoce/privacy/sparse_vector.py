@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import BudgetExceeded, DataError, ParameterError
 from sottovoce.privacy.lattice import exponent_for
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 2.0**-20, 2.0**20
@@ -24,15 +25,8 @@ def first_above(
     the lattice a query moves by m = floor(Delta/g) + 1 steps at most. Shifting the threshold by m keeps every
     refusal, for epsilon/2; shifting the answer's own noise by 2m keeps its acceptance, for epsilon/2. Sums
     and comparisons are made in integers."""
-    for name, value in (("sensitivity", sensitivity), ("epsilon", epsilon)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ParameterError(f"{name} must be a finite positive number, got {value}.")
-    scale = sensitivity / epsilon
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        raise ParameterError(f"epsilon must lie in [2^-20, 2^20], got {epsilon:.3g}.")
-    if not 1e-250 < scale < 1e250:
-        raise ParameterError(f"sensitivity / epsilon must lie in 1e-250..1e250, got {scale:.3g}.")
-    exponent = exponent_for(scale)
+    insist_payable(sensitivity, epsilon)
+    exponent = exponent_for(sensitivity / epsilon)
     moves = math.floor(math.ldexp(sensitivity, -exponent)) + 1
 
     threshold = laplace(moves, epsilon / 2)
@@ -42,9 +36,25 @@ def first_above(
     return None
 
 
+def insist_payable(sensitivity: float, epsilon: float) -> None:
+    """Refuse numbers for which no noise is drawn: before the charge."""
+    for name, value in (("sensitivity", sensitivity), ("epsilon", epsilon)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ParameterError(f"{name} must be a finite positive number, got {value}.")
+    scale = sensitivity / epsilon
+    if epsilon < SMALLEST_EPSILON:
+        raise BudgetExceeded(
+            f"epsilon={epsilon:.3g} is too little for a search; it takes 2^-20. Nothing was released."
+        )
+    if epsilon > LARGEST_EPSILON:
+        raise ParameterError(f"epsilon must be at most 2^20, got {epsilon:.3g}.")
+    if not 1e-250 < scale < 1e250:
+        raise ParameterError(f"sensitivity / epsilon must lie in 1e-250..1e250, got {scale:.3g}.")
+
+
 def _to_lattice(query: float, exponent: int) -> int:
     try:
-        return round(math.ldexp(query, -exponent))
+        return round(Fraction(query) / Fraction(2) ** exponent)
     except (OverflowError, ValueError):
         # The bounds rule this out; the message quotes nothing.
         raise DataError(

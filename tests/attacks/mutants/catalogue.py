@@ -10,11 +10,12 @@ from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.method_defects import LEVELS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
-from tests.attacks.mutants.oracle_defects import RELEASES, RUNS
+from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 
 _EVERYTHING = (
     *RELEASES,
     *RUNS,
+    *ARGUMENTS,
     *SCALES,
     *REUSED,
     *SPARSE_VECTOR,

@@ -66,8 +66,8 @@ RELEASES = (
     Mutant(
         "weights left beyond the public limit",
         "privacy/desk.py",
-        "        return self.problem.within_limit(np.asarray(w, dtype=np.float64))",
-        "        return np.asarray(w, dtype=np.float64)",
+        'self.problem.within_limit(arguments.vector("weights", w, self.problem.dim))',
+        'arguments.vector("weights", w, self.problem.dim)',
         f"{ORACLE} -k beyond_the_public_limit",
     ),
     Mutant(
@@ -107,5 +107,53 @@ RUNS = (
         "delta=budget.delta, n=problem.n, simulated=noise.simulated",
         "delta=budget.delta, n=problem.n, simulated=False",
         f"{TRAINING} simulated_runs_repeat",
+    ),
+)
+
+_ARGUMENTS = "tests/privacy/test_oracle_arguments.py"
+_MOVED = f"{_ARGUMENTS}::test_no_argument_moves_an_answer_past_what_was_charged"
+
+ARGUMENTS = (
+    Mutant(
+        "lengths of a search may be negative",
+        "privacy/arguments.py",
+        "np.all((tried > 0.0) & (tried < math.inf))",
+        "np.all(np.isfinite(tried))",
+        _MOVED,
+    ),
+    Mutant(
+        "a direction keeps a size at which products underflow",
+        "privacy/arguments.py",
+        "    exponent = math.frexp(largest)[1]\n",
+        "    exponent = 0\n",
+        _MOVED,
+    ),
+    Mutant(
+        "a norm whose squares underflow",
+        "privacy/bounds.py",
+        "math.nextafter(largest * float(np.linalg.norm(v / largest)) * (1.0 + 2.0**-40), math.inf)",
+        "float(np.linalg.norm(v)) * (1.0 + 2.0**-40)",
+        f"{_ARGUMENTS} -k norm",
+    ),
+    Mutant(
+        "a grid of nearly equal lengths charged by differences that cancel",
+        "privacy/sensitivity.py",
+        "math.expm1(count * rate) / math.expm1(rate)",
+        "(1.0 - shrink ** (2 * count)) / (1.0 - shrink * shrink)",
+        f"{_ARGUMENTS} -k sum_of_its_squares",
+    ),
+    Mutant(
+        "a search found too poor after the charge",
+        "privacy/oracle.py",
+        "        sparse_vector.insist_payable(sensitivity, epsilon)\n",
+        "",
+        f"{_ARGUMENTS} -k too_poor",
+    ),
+    Mutant(
+        "half a unit buys an answer",
+        "privacy/arguments.py",
+        "if isinstance(given, bool) or not isinstance(given, Integral):",
+        "if given is None:",
+        f"{_ARGUMENTS} -k batch_refuses",
     ),
 )
