@@ -18,8 +18,9 @@ def waiting(show: bool, what: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(Text(what)):
         yield
 
 
@@ -34,7 +35,7 @@ def watching(show: bool, name: str, whole: float = 0.0) -> Iterator[Callable[[Tr
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[seen]}"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[seen]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(name, total=whole or None, seen="")
 

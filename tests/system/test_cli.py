@@ -11,6 +11,7 @@ import pytest
 
 from sottovoce import cli
 from sottovoce.accounting import Budget
+from sottovoce.data.schema import Schema, Target
 from tests.tables import RANGE, TWO, write
 
 BUDGET = ("--epsilon", "2", "--delta", "1e-5")
@@ -109,6 +110,43 @@ def test_evaluation_is_charged_and_shown(folder: Path, run) -> None:  # type: ig
     for words in ("accuracy 0.", "log loss 0.", "says yes", "by predicted probability"):
         assert words in shown.out
     assert run("evaluate", "model.json", "claims.csv", *BUDGET, *charged).code == 3
+
+
+ODD = ("[/low]", "[low]", ":smile:", "\x1b[31mred")
+
+
+def test_labels_that_look_like_markup_are_shown_as_they_are(folder: Path, run) -> None:  # type: ignore[no-untyped-def]
+    """One ended the command after its charge, another vanished from the table."""
+    rows = [line.split(",") for line in (folder / "claims.csv").read_text(encoding="utf-8").splitlines()]
+    for number, row in enumerate(rows[1:]):
+        row[3] = ODD[number % 4]
+    (folder / "claims.csv").write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
+    schema = Schema(TWO.columns, Target("claim", ODD))
+    (folder / "schema.toml").write_text(schema.to_toml(), encoding="utf-8")
+    assert run(*fit("--dataset", "[/odd]", "--report", "[low].html")).code == 0
+    shown = run("evaluate", "model.json", "claims.csv", *BUDGET)
+    assert shown.code == 0, shown.err
+    for label in (*ODD[:3], "\\x1b[31mred"):
+        assert f"says {label}" in shown.out
+    assert "\x1b" not in shown.out
+    shown = run("evaluate", "[/no such] model\x1b[31m.json", "claims.csv", *BUDGET)
+    assert shown.code == 1
+    assert "[/no such] model\\x1b[31m.json" in shown.err
+
+
+def test_a_file_that_states_an_epsilon_no_float_can_raise_e_to_is_reported(folder: Path, run) -> None:  # type: ignore[no-untyped-def]
+    assert run(*fit()).code == 0
+    for epsilon in (800.0, 1e300, -800.0):
+        raw = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        raw["result"]["guarantee"]["epsilon"] = epsilon
+        raw["result"].pop("lineage", None)
+        (folder / "huge.json").write_text(json.dumps(raw), encoding="utf-8")
+        done = run("report", "huge.json", "-o", "huge.html")
+        assert "unexpected" not in done.err
+    raw["result"]["guarantee"]["epsilon"] = 800.0
+    (folder / "huge.json").write_text(json.dumps(raw), encoding="utf-8")
+    assert run("report", "huge.json", "-o", "huge.html").code == 0
+    assert "10<sup>347" in (folder / "huge.html").read_text(encoding="utf-8")
 
 
 def test_a_range_is_fitted_and_measured(folder: Path, run) -> None:  # type: ignore[no-untyped-def]

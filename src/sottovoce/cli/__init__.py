@@ -12,6 +12,7 @@ from sottovoce.cli.demo import demo
 from sottovoce.cli.evaluate import evaluate
 from sottovoce.cli.fit import fit
 from sottovoce.cli.ledger import ledger
+from sottovoce.cli.output import shown_safely
 from sottovoce.cli.plan import plan
 from sottovoce.cli.predict import predict
 from sottovoce.cli.report import report
@@ -39,7 +40,7 @@ def main() -> None:
     try:
         app()
     except SottovoceError as error:
-        print(f"sottovoce: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"sottovoce: {shown_safely(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(3 if isinstance(error, BudgetExceeded) else 1)
     except Exception as error:
         # what other libraries raise may quote data, so only its kind is told

@@ -45,7 +45,7 @@ def demo(
     held_out = table.held_out()
     training, test = table.rows(~held_out), table.rows(held_out)
     out.console().print(
-        f"[bold]Covertype[/] (public, UCI, CC BY 4.0): is a forest patch spruce or pine? "
+        f"Covertype (public, UCI, CC BY 4.0): is a forest patch spruce or pine? "
         f"{training.cover.size:,} records to train on, {test.cover.size:,} held out."
     )
     records = Records.from_arrays(training.bounded(), training.signs(), radius=1.0, labels=(-1, 1))

@@ -109,6 +109,7 @@ def _plain(figure: Estimate | Calibration | Confusion) -> dict[str, Any]:
 def _shown(name: str, figure: Estimate | Calibration | Confusion) -> Any:
     from rich.table import Table
 
+    from sottovoce.cli.output import shown_safely
     from sottovoce.evaluation.figures import Confusion, Estimate
 
     if isinstance(figure, Estimate):
@@ -118,9 +119,9 @@ def _shown(name: str, figure: Estimate | Calibration | Confusion) -> Any:
         table = Table(title=f"Rows by true and predicted class, each within {figure.margin:.0f}, {level}")
         table.add_column("true")
         for label in figure.classes:
-            table.add_column(f"says {label}", justify="right")
+            table.add_column(f"says {shown_safely(label)}", justify="right")
         for label, counts in zip(figure.classes, figure.counts, strict=True):
-            table.add_row(str(label), *(f"{count:,.0f}" for count in counts))
+            table.add_row(shown_safely(label), *(f"{count:,.0f}" for count in counts))
         return table
     table = Table(title=f"How often it happened, by predicted probability, {level}")
     for heading in ("predicted", "rows", "happened", "interval"):

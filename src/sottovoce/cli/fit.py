@@ -125,6 +125,4 @@ def fit(
         }
     )
     if account is None and not result.simulated:
-        out.console().print(
-            "[dim]No ledger was charged: another model on these records adds its budget to this one.[/]"
-        )
+        out.remark("No ledger was charged: another model on these records adds its budget to this one.")

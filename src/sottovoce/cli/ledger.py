@@ -93,7 +93,7 @@ def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> No
         ]
         out.say_json({"path": statement.path, "head": statement.head, "datasets": datasets})
     elif lines:
-        print(statement)
+        print(out.shown_safely(statement))
     else:
         anchored = "" if anchor is None else f", {anchor} included"
         out.say({"Whole": f"all {len(statement.lines)} entries{anchored}", "Sealed by": statement.head})

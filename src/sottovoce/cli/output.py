@@ -17,19 +17,33 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
+    """Standard output. Text is shown as it is: labels and names may look like markup or emoji codes."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def say(lines: dict[str, object]) -> None:
     """A bold word and its text a line."""
-    from rich.markup import escape
+    from rich.text import Text
 
     shown = console()
     width = max(map(len, lines)) + 2
     for word, text in lines.items():
-        shown.print(f"[bold]{word.ljust(width)}[/]{escape(str(text))}")
+        shown.print(Text.assemble((word.ljust(width), "bold"), shown_safely(text)))
+
+
+def remark(text: str) -> None:
+    """A line in a muted colour."""
+    console().print(text, style="dim")
+
+
+def shown_safely(text: object) -> str:
+    """Text from a file, its control characters spelled out: a terminal would obey them."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else ascii(character)[1:-1]
+        for character in str(text)
+    )
 
 
 def say_json(values: dict[str, Any]) -> None:

@@ -30,8 +30,15 @@ def chance_of_a_right_guess(guarantee: Guarantee) -> float:
 
     Under (epsilon, delta)-DP the total variation of what is seen is at most
     (e^eps - 1 + 2 delta)/(e^eps + 1), and the best guess is right with half of one plus that."""
-    odds = math.exp(-guarantee.epsilon)
+    odds = math.exp(-max(0.0, guarantee.epsilon))
     return min(1.0, (1.0 + guarantee.delta * odds) / (1.0 + odds))
+
+
+def _odds_factor(epsilon: float) -> str:
+    """e^epsilon, as a power of ten where it is past what a float holds."""
+    if epsilon < 700.0:
+        return number(math.exp(epsilon))
+    return f"10<sup>{number(epsilon / math.log(10.0))}</sup>"
 
 
 def headline(result: Result) -> str:
@@ -59,7 +66,7 @@ def promises(result: Result) -> list[str]:
         f"<strong>How strong.</strong> Say that person knows the record was one of two, each equally likely. "
         f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
         f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
-        f"{number(math.exp(promise.epsilon))}, but for a chance \u03b4 = {number(promise.delta)}.",
+        f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
         *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
         *([f"<strong>Mind:</strong> {text(promise.caveat)}."] if promise.caveat else []),
     ]
