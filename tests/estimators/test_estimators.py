@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import copy
 import pickle
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import sottovoce as sv
@@ -341,16 +344,62 @@ def test_parallel_folds_spend_from_one_persistent_ledger(tmp_path: Path) -> None
     one = sv.Ledger(sv.Budget(3.0, 1e-5))
     classifier(epsilon=0.5, ledger=one).fit(X, y)
     assert ledger.units_spent == pytest.approx(2 * one.units_spent, rel=1e-6)
-    fitted = pickle.loads(pickle.dumps(model.fit(X, y)))
-    assert fitted.ledger.units_spent == ledger.units_spent
     with pytest.raises(sv.errors.LedgerError, match="simulated"):
         classifier(ledger=ledger).fit(X, y)
 
 
-def test_an_estimator_with_a_ledger_in_memory_is_not_pickled() -> None:
-    model = classifier(ledger=sv.Ledger(sv.Budget(10.0, 1e-5))).fit(*two_classes(500))
-    with pytest.raises(sv.errors.LedgerError, match=r"Ledger\.open"):
-        pickle.dumps(model)
+def in_memory(folder: Path) -> sv.Ledger:
+    return sv.Ledger(sv.Budget(10.0, 1e-5))
+
+
+def in_a_file(folder: Path) -> sv.Ledger:
+    return sv.Ledger.create(folder / "budget.db", dataset="claims", cap=sv.Budget(10.0, 1e-5))
+
+
+@pytest.mark.parametrize("ledger", [in_memory, in_a_file])
+def test_a_fitted_estimator_is_pickled_without_its_ledger_and_its_path(ledger: Any, tmp_path: Path) -> None:
+    X, y = two_classes(500)
+    account = ledger(tmp_path)
+    model = classifier(simulate=None, ledger=account).fit(X, y)
+    searched = sv.PrivateSearch(
+        classifier(simulate=None, ledger=account),
+        {"strength": [1e-6, 1.0]},
+        epsilon=1.0,
+        delta=1e-6,
+        ledger=account,
+    ).fit(X, y)
+    spent = account.units_spent
+    for fitted in (model, make_pipeline(FunctionTransformer(), model), searched):
+        content = pickle.dumps(fitted)
+        for secret in (str(tmp_path), "budget.db", "claims"):
+            assert secret.encode() not in content
+        again = pickle.loads(content)
+        assert np.array_equal(again.predict(X), fitted.predict(X))
+        for refused in (again, clone(again)):
+            with pytest.raises(sv.errors.LedgerError, match="set_params"):
+                refused.fit(X, y)
+        assert "budget.db" not in repr(again)
+    assert model.ledger is account
+    assert account.units_spent == spent
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, clone])
+def test_copies_of_a_fitted_estimator_share_its_ledger(copied: Any) -> None:
+    X, y = two_classes(500)
+    model = classifier(epsilon=1.0, ledger=sv.Ledger(sv.Budget(10.0, 1e-5))).fit(X, y)
+    spent = model.ledger.units_spent
+    other = copied(model)
+    assert other.ledger is model.ledger
+    assert hasattr(other, "coef_") is (copied is not clone)
+    other.fit(X, y)
+    assert model.ledger.units_spent > spent
+
+
+def test_an_estimator_that_is_not_fitted_keeps_its_ledger_in_a_pickle_or_refuses_it(tmp_path: Path) -> None:
+    with pytest.raises(sv.errors.LedgerError, match="in-memory"):
+        pickle.dumps(classifier(ledger=in_memory(tmp_path)))
+    kept = classifier(ledger=in_a_file(tmp_path))
+    assert pickle.loads(pickle.dumps(kept)).ledger.identity == kept.ledger.identity
 
 
 def test_without_a_seed_fits_differ_and_are_private() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +17,7 @@ from sottovoce.data.records import Records
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
+from sottovoce.estimators.publishing import Publishable, insist_at_hand
 from sottovoce.estimators.scaling import into_unit_ball
 from sottovoce.losses import Logistic, Loss
 from sottovoce.regularizers import Regularizer
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 SOFTMAX = "softmax"
 
 
-class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateLinear(Publishable):
     """What classifier and regressor share: rows into the unit ball, training, coefficients in X's units."""
 
     epsilon: float
@@ -56,6 +57,7 @@ class PrivateLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
+        insist_at_hand(self.ledger)
         result: Result = minimize(
             risk,
             budget=Budget(epsilon=self.epsilon, delta=declared.declared_delta(self.delta, risk.n)),
@@ -92,7 +94,7 @@ def _gives_probabilities(estimator: Any) -> bool:
     return named or isinstance(estimator.loss, Logistic)
 
 
-class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  # as above
+class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  # scikit-learn is untyped
     """A linear classifier whose fit is (epsilon, delta)-differentially private for replacing one record.
 
     Two classes: any margin loss, by name or as an object. More: softmax, with one joint budget, for
@@ -107,7 +109,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     share it. simulate: a seed; reproducible and not private.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
-    feature_names_in_. They are noisy or public: a fitted estimator may be published.
+    feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the
+    ledger behind, and then refuses another fit until it is given one.
 
     Formal guarantee: what fit stores is (epsilon, delta)-DP, given that n, shapes, column names and all
     parameters are public. Fits compose: without a ledger nothing counts them. predict_proba exists for

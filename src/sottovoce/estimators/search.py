@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +20,7 @@ from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta, labelled, numbers
 from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
+from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
 from sottovoce.guarantee import Guarantee
@@ -37,7 +38,7 @@ def _winner_has(name: str, search: Any) -> bool:
     return hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
-class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateSearch(Publishable):
     """Fits every setting of a grid privately and keeps the one that does best on records held out.
 
     The budget covers everything: `selection_share` of it pays for the choice, the rest is divided equally
@@ -80,6 +81,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train every candidate, then choose."""
+        insist_at_hand(self.ledger)
         labels = labelled(X, y)
         private_part(self.estimator)
         settings = _settings(self.candidates, set(self.estimator.get_params(deep=True)))
@@ -118,6 +120,15 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
             epsilon=budget.epsilon, delta=budget.delta, n=len(labels), simulated=desk.noise.simulated
         )
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The template, which is never fitted itself, leaves its ledger behind too."""
+        state = super().__getstate__()
+        if "guarantee_" in state and private_part(self.estimator)[1].ledger is not None:
+            template = clone(self.estimator)
+            private_part(template)[1].set_params(ledger=LeftBehind())
+            return {**state, "estimator": template}
+        return state
 
     def _seed(self, index: int) -> int | None:
         return None if self.simulate is None else int(self.simulate) + 1 + index

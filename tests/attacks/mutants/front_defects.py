@@ -55,6 +55,20 @@ FRONTS = (
         tests="tests/estimators/test_pipelines.py -k costs_nothing",
     ),
     Mutant(
+        name="a pickled model fits again uncounted",
+        file="estimators/publishing.py",
+        before='return {**state, "ledger": LeftBehind()}',
+        after='return {**state, "ledger": None}',
+        tests="tests/estimators/test_estimators.py -k pickled_without",
+    ),
+    Mutant(
+        name="a pickled model carries its ledger",
+        file="estimators/publishing.py",
+        before='if "guarantee_" in state and',
+        after='if "guarantees_" in state and',
+        tests="tests/estimators/test_estimators.py -k pickled_without",
+    ),
+    Mutant(
         name="score sensitivity forgotten",
         file="estimators/search.py",
         before="desk.best(scores, STEPS, choosing)",
