@@ -7,6 +7,8 @@ SottovoceError
 ├── BudgetExceeded     a query would cost more privacy than is left; nothing was released
 └── LedgerError        the ledger cannot be read, written, copied or trusted
     └── UnsupportedEvent   the ledger's currency has no price for this event
+
+PrivacyWarning, a UserWarning: something around a fit weakens its guarantee.
 """
 
 from __future__ import annotations
@@ -38,3 +40,7 @@ class LedgerError(SottovoceError):
 
 class UnsupportedEvent(LedgerError):
     """The ledger's currency has no valid price for this event."""
+
+
+class PrivacyWarning(UserWarning):
+    """Something that the library can see, but not prevent, weakens a stated guarantee."""

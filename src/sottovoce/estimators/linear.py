@@ -19,6 +19,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.publishing import Publishable, insist_at_hand
 from sottovoce.estimators.scaling import into_unit_ball
+from sottovoce.estimators.surroundings import warn_of_outer_fit
 from sottovoce.losses import Logistic, Loss
 from sottovoce.regularizers import Regularizer
 from sottovoce.result import Result, Tolerance
@@ -58,6 +59,7 @@ class PrivateLinear(Publishable):
     def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
         insist_at_hand(self.ledger)
+        warn_of_outer_fit()
         result: Result = minimize(
             risk,
             budget=Budget(epsilon=self.epsilon, delta=declared.declared_delta(self.delta, risk.n)),
