@@ -12,6 +12,7 @@ from sottovoce._version import VERSION as __version__
 if TYPE_CHECKING:
     from sottovoce import autodiff, errors, evaluation, losses, methods, regularizers, report
     from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.certificate import Certificate
     from sottovoce.data.encoder import BoundedEncoder
     from sottovoce.data.records import Records
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
-    from sottovoce.guarantee import Guarantee
     from sottovoce.model import Model
     from sottovoce.planning.planner import Plan, plan
     from sottovoce.result import Result, Stop, Tolerance
@@ -31,7 +31,7 @@ _HOMES = {
     "BoundedEncoder": "sottovoce.data.encoder",
     "Budget": "sottovoce.accounting",
     "Certificate": "sottovoce.certificate",
-    "Guarantee": "sottovoce.guarantee",
+    "Guarantee": "sottovoce.accounting.guarantee",
     "Ledger": "sottovoce.accounting",
     "Model": "sottovoce.model",
     "Plan": "sottovoce.planning.planner",

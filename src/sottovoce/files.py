@@ -1,14 +1,18 @@
-"""Files replaced in one step, and JSON read with errors that say what to do."""
+"""Files replaced in one step, JSON read with errors that say what to do, plain records rebuilt from it."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from sottovoce.errors import DataError
+
+T = TypeVar("T")
 
 
 def write(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -49,3 +53,40 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
         raise DataError(f"there is no {what} at {os.fspath(path)}.") from None
     except (OSError, ValueError, RecursionError):
         raise DataError(f"{os.fspath(path)} cannot be read as a {what} (JSON).") from None
+
+
+def rebuilt(kind: type[T], raw: Any) -> T:
+    """An instance of a dataclass of numbers, texts and truths; TypeError where a field is of another type.
+
+    Numbers must be finite: a file written by this library holds no others."""
+    hints = get_type_hints(kind)
+    if not isinstance(raw, dict) or not all(fits(value, hints.get(name)) for name, value in raw.items()):
+        raise TypeError(f"these are not the fields of a {kind.__name__}")
+    return kind(**raw)
+
+
+def finite(value: Any) -> float:
+    """A finite number, or TypeError."""
+    if not fits(value, float):
+        raise TypeError("this is no finite number")
+    return float(value)
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value is of a plain type, or of one of several; whole numbers serve as floats."""
+    return any(_is(value, kind) for kind in get_args(hint) or (hint,))
+
+
+def _is(value: object, kind: Any) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return kind in (bool, str, NoneType) and isinstance(value, kind)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

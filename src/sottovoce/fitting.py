@@ -22,7 +22,7 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.model import Model
-from sottovoce.progress import waiting
+from sottovoce.report.progress import waiting
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
 from sottovoce.training import minimize

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Preset
+from sottovoce.accounting.origins import Origin, mark
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.files import read_json, write
-from sottovoce.guarantee import Guarantee
+from sottovoce.files import finite, read_json, rebuilt, write
 from sottovoce.inference.intervals import Intervals
-from sottovoce.origins import Origin, mark
-from sottovoce.rebuilding import finite, rebuilt
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.questions import Answer, Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer
 
 FORMAT = "sottovoce-result/1"
 UNLISTED = (

@@ -10,22 +10,22 @@ import numpy as np
 
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, best_order
+from sottovoce.accounting.guarantee import Guarantee
+from sottovoce.accounting.origins import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.guarantee import Guarantee
 from sottovoce.inference.intervals import around
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.registry import by_name
-from sottovoce.origins import Origin, origin_of
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
-from sottovoce.progress import watching
-from sottovoce.questions import LARGEST_MATRIX, Calibration
+from sottovoce.problem import LARGEST_MATRIX, Calibration
+from sottovoce.report.progress import watching
 from sottovoce.result import Outcome, Result, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.risks.protocol import ExactRisk
 
 

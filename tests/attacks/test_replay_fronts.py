@@ -23,7 +23,7 @@ from sottovoce import evaluation
 from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.data.schema import Numeric, Schema
 from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
-from sottovoce.privacy.counts import Desk
+from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.doubles import Recorder, Replay
 
@@ -96,7 +96,7 @@ def test_an_estimator_says_the_same_over_neighbours(name: str, seed: int) -> Non
 
 
 class Chosen:
-    """What `Desk.best` let out, in order: recorded from one search, or given again to another.
+    """What `CountOracle.best` let out, in order: recorded from one search, or given again to another.
 
     The choice itself is what is released, not the noise on each score, so that is what is played again: by
     scores of 0 and 1 without noise, through the same code and the same charge."""
@@ -106,19 +106,19 @@ class Chosen:
         self._given = None if indices is None else iter(indices)
 
     def __enter__(self) -> None:
-        best = Desk.best
+        best = CountOracle.best
 
-        def recorded(desk: Desk, compute: Any, moves: int, units: int) -> int:
+        def recorded(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
             self.indices.append(best(desk, compute, moves, units))
             return self.indices[-1]
 
-        def played(desk: Desk, compute: Any, moves: int, units: int) -> int:
+        def played(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
             assert self._given is not None
             wanted = next(self._given)
             silent = replace(desk, noise=Silent())
             return best(silent, lambda: [int(i == wanted) for i in range(len(compute()))], moves, units)
 
-        self._patch = mock.patch.object(Desk, "best", recorded if self._given is None else played)
+        self._patch = mock.patch.object(CountOracle, "best", recorded if self._given is None else played)
         self._patch.start()
 
     def __exit__(self, *_: object) -> None:
@@ -197,15 +197,15 @@ def fixed_identity() -> Any:
 
 def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: the exact scores join what the search says, over data whose labels are turned round."""
-    best = Desk.best
+    best = CountOracle.best
 
-    def peeking(desk: Desk, compute: Any, moves: int, units: int) -> int:
+    def peeking(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
         seen.append(compute())
         return best(desk, lambda: seen[-1], moves, units)
 
     estimator, grid, _ = SEARCHES["classifier"]
     X, y, _, _ = arrays(1)
-    monkeypatch.setattr(Desk, "best", peeking)
+    monkeypatch.setattr(CountOracle, "best", peeking)
     seen: list[Any] = []
     chosen = Chosen()
 

@@ -13,7 +13,7 @@ import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
 from sottovoce.data.schema import Numeric
 from sottovoce.estimators.search import held_out
-from sottovoce.privacy.counts import Desk, budget_within
+from sottovoce.privacy.counts import CountOracle, budget_within
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
@@ -125,7 +125,7 @@ def test_held_out_records_never_reach_a_candidate_and_the_others_never_reach_the
 
 
 def test_the_choice_is_paid_for_before_a_record_is_scored() -> None:
-    desk = Desk.open(BUDGET, "search", None, 0)
+    desk = CountOracle.open(BUDGET, "search", None, 0)
     desk.run.charge(PureEvent(Query.SELECTION, desk.run.currency.pure_epsilon(desk.run.units_left)))
     with pytest.raises(sv.errors.BudgetExceeded):
         desk.best(lambda: pytest.fail("data was touched"), 1, 2**40)
@@ -164,7 +164,7 @@ def test_the_same_released_answers_give_the_same_bytes_over_neighbouring_data(
     tape: list[np.ndarray] = []
     said = []
     monkeypatch.setattr(sv.Ledger, "identity", property(lambda self: "fixed"))
-    monkeypatch.setattr(Desk, "best", lambda self, scores, moves, units: len(scores()) - 1)
+    monkeypatch.setattr(CountOracle, "best", lambda self, scores, moves, units: len(scores()) - 1)
     for place, noise in (
         (None, SimulatedNoise(0)),
         (3, None),

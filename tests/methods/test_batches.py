@@ -27,7 +27,8 @@ from sottovoce.methods.registry import METHODS, by_name
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
-from sottovoce.questions import Calibration
+from sottovoce.problem import Calibration
+from sottovoce.questions import Gradient, Hessian
 from tests import problems
 from tests.doubles import Recorder
 
@@ -121,8 +122,8 @@ def test_a_batch_is_charged_by_the_bounds_of_the_risk_it_is(kind: str) -> None:
     batched = oracle(risk, renyi())[0].batched(150)
     alone = risk.subset(np.arange(150)).bounds
     for w in (np.zeros(5), np.ones(5)):
-        assert batched._bounds.gradient(w) == alone.gradient(w)
-        assert batched._bounds.hessian(w) == alone.hessian(w)
+        assert batched._batch_bounds.gradient(w) == alone.gradient(w)
+        assert batched._batch_bounds.hessian(w) == alone.hessian(w)
 
 
 def test_a_shared_batch_is_charged_once_and_its_hessian_follows_once() -> None:
@@ -143,13 +144,13 @@ def test_a_shared_batch_is_charged_once_and_its_hessian_follows_once() -> None:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("query", [Query.GRADIENT, Query.HESSIAN])
-def test_a_quoted_price_buys_the_noise_it_was_quoted_for(query: Query, shared: bool) -> None:
+@pytest.mark.parametrize("question", [Gradient(np.ones(5)), Hessian(np.ones(5))])
+def test_a_quoted_price_buys_the_noise_it_was_quoted_for(question: Gradient | Hessian, shared: bool) -> None:
     ask, _ = oracle(problems.sigmoid(n=2000), renyi())
     for source in (ask, ask.batched(200, shared=shared)):
-        price = source.price(query, np.ones(5), 0.05)
+        price = source.price(question, 0.05)
         gradient = source.gradient(np.ones(5), price)
-        answer = gradient if query is Query.GRADIENT else source.hessian(np.ones(5), price)
+        answer = gradient if isinstance(question, Gradient) else source.hessian(np.ones(5), price)
         assert 0.98 * 0.05 <= answer.scale <= 0.05
 
 

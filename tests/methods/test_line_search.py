@@ -11,7 +11,8 @@ from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, Grid, Release
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Answer, Calibration
+from sottovoce.problem import Calibration
+from sottovoce.questions import Answer
 from tests import problems
 from tests.doubles import WatchedRisk
 

@@ -28,7 +28,8 @@ from sottovoce.methods.majorizers import (
 from sottovoce.methods.shares import Equal, Growing, Shares, Tracking
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Answer, Problem
+from sottovoce.problem import Problem
+from sottovoce.questions import Answer
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)

@@ -14,8 +14,9 @@ from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.opt import TwoPhaseSearch
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.symmetric import mirrored, packing_for, triangle
-from sottovoce.questions import Calibration
+from sottovoce.privacy.packing import mirrored, packing_for, triangle
+from sottovoce.problem import Calibration
+from sottovoce.questions import Form
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
@@ -119,5 +120,5 @@ def test_the_plain_triangle_is_no_longer_than_the_matrix_and_comes_back() -> Non
         assert np.linalg.norm(packed) <= np.linalg.norm(A) * (1 + 1e-12)
         assert np.allclose(packed, A[np.triu_indices(d)], rtol=1e-14)
         assert np.allclose(mirrored(packed), A, rtol=1e-14)
-        for choice in (packing_for(True), packing_for(False)):
+        for choice in (packing_for(Form.SYMMETRIC, published=flag) for flag in (True, False)):
             assert np.allclose(choice.unpack(choice.pack(A)), A, rtol=1e-14)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import Levels
 from sottovoce.methods.loop import Walk, follow
 from sottovoce.methods.paper.descent import CurvatureDescent
@@ -15,6 +14,7 @@ from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Never
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Gradient
 
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)
@@ -61,7 +61,7 @@ def test_without_the_curvature_query_noisy_descent_is_slower(risk: sv.Risk) -> N
         ask = Oracle(risk, sv.Ledger(BUDGET).run(BUDGET), SimulatedNoise(seed))
         levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
         walk = Walk(ask=ask, levels=levels, w=np.zeros(2), watch=lambda row: None)
-        units = ask.price(Query.GRADIENT, walk.w, 0.4 * TOLERANCE.gradient / np.sqrt(2.0))
+        units = ask.price(Gradient(walk.w), 0.4 * TOLERANCE.gradient / np.sqrt(2.0))
         plain = CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
         follow(plain, walk, len(result.trace))
         behind.append(risk.value(walk.w) - risk.value(result.weights))

@@ -72,7 +72,7 @@ def test_bounds_on_differences_hold_movement_and_rounding(name: str) -> None:
 def test_published_sensitivities_below_the_true_ones_are_refused() -> None:
     from dataclasses import replace
 
-    from sottovoce.questions import Calibration
+    from sottovoce.problem import Calibration
 
     steep = sv.Risk(problems.classification(n=50, radius=3.0), sv.losses.Logistic(), sv.regularizers.L2(1e-3))
     published = replace(steep.bounds, calibration=Calibration.PUBLISHED)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.estimators.search import held_out
-from sottovoce.privacy.counts import Desk
+from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 
 DRAWS, CANDIDATES, MOVES = 8000, 10, 1000
@@ -25,7 +25,7 @@ def test_the_choice_is_as_private_as_it_is_priced() -> None:
     free = SimpleNamespace(
         currency=SimpleNamespace(pure_epsilon=lambda units: 1.0), charge=lambda event: None
     )
-    desk = Desk(free, SimulatedNoise(1))  # type: ignore[arg-type]
+    desk = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]
     wins = []
     for side in (-1, 1):
         scores = [side * MOVES // 2, *([-side * MOVES // 2] * (CANDIDATES - 1))]
@@ -48,11 +48,11 @@ def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
         made = sv.PrivateRegressor(target=(-1.0, 1.0))
     seen: list[tuple[np.ndarray, int]] = []
 
-    def watched(desk: Desk, compute: Any, moves: int, units: int) -> int:
+    def watched(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
         seen.append((np.array(compute()), moves))
         return 0
 
-    monkeypatch.setattr(Desk, "best", watched)
+    monkeypatch.setattr(CountOracle, "best", watched)
     places = np.flatnonzero(held_out(60, 0.2))
     for trial in range(25):
         other_X, other_y = X.copy(), y.copy()

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 import sottovoce as sv
-from sottovoce.guarantee import Guarantee
+from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.report import Card, render
 from sottovoce.report.axes import across, upward
 from sottovoce.report.markup import element, number

@@ -12,8 +12,9 @@ from scipy import stats
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.paper.constants import Curve
-from sottovoce.privacy.symmetric import packing_for
-from sottovoce.questions import Problem
+from sottovoce.privacy.packing import packing_for
+from sottovoce.problem import Problem
+from sottovoce.questions import Form
 from sottovoce.reproduce.sample_complexity import (
     Multipliers,
     SampleSize,
@@ -150,7 +151,7 @@ def test_gradient_noise_at_the_corrected_size_stays_in_its_room_as_often_as_prom
 def test_hessian_noise_at_the_corrected_size_stays_in_its_room_as_often_as_promised(
     published: bool, rank: int | None
 ) -> None:
-    packing = packing_for(published)
+    packing = packing_for(Form.SYMMETRIC, published=published)
     setting = replace(few_visits(20), widening=packing.widening, hessian_rank=rank)
     level = setting.failure / (2 * setting.short_visits)
     move = 2.0 * setting.hessian_bound * math.sqrt(rank or setting.dim)
@@ -221,7 +222,7 @@ def test_batches_of_the_corrected_size_deviate_as_seldom_as_promised(which: int)
 
 def test_the_printed_hessian_term_misses_two_roots_of_d_and_its_noise_overflows_the_room() -> None:
     """Typical norm 2 sqrt(d) sd, sd = 2 B_H sqrt(d) sigma / n: a multiple 4 sqrt(d) / (C log) of the room."""
-    setting, packing = replace(PLAIN, dim=400), packing_for(True)
+    setting, packing = replace(PLAIN, dim=400), packing_for(Form.SYMMETRIC, published=True)
     rng = np.random.default_rng(7)
     for law, holds in ((Printed(), False), (Corrected(), True)):
         n = short_step(setting, NOISE, law).hessian_noise
@@ -241,7 +242,7 @@ def test_in_high_dimension_the_printed_n_min_as_a_whole_is_too_small() -> None:
     printed = short_step(setting, noise, Printed()).records
     scale = 2.0 * math.sqrt(900) / printed * noise.hessian
     draw = np.random.default_rng(8).standard_normal(900 * 901 // 2)
-    norm = np.abs(np.linalg.eigvalsh(packing_for(True).unpack(scale * draw))).max()
+    norm = np.abs(np.linalg.eigvalsh(packing_for(Form.SYMMETRIC, published=True).unpack(scale * draw))).max()
     assert norm > 1.3 * setting.hessian_room
     assert short_step(setting, noise).records > 1.3 * printed
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
-from sottovoce.geometry import Geometry
 from sottovoce.losses import Logistic, PseudoHuber
+from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk

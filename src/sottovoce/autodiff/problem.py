@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.errors import ParameterError
 from sottovoce.privacy.bounds import Bounds
-from sottovoce.questions import Problem
+from sottovoce.problem import Problem
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

@@ -30,7 +30,7 @@ def audit(
     from sottovoce.accounting import Budget
     from sottovoce.audit.attack import audit as attack
     from sottovoce.cli import output as out
-    from sottovoce.progress import waiting
+    from sottovoce.report.progress import waiting
     from sottovoce.result import Tolerance
 
     with waiting(out.is_watched(), f"attacking {method} {runs} times"):

@@ -20,7 +20,7 @@ def bench(
     """
     from sottovoce.cli import output as out
     from sottovoce.planning.bench import run
-    from sottovoce.progress import waiting
+    from sottovoce.report.progress import waiting
 
     with waiting(out.is_watched(), "timing passes"):
         timings = run(rounds, tiles)

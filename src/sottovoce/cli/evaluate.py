@@ -50,7 +50,7 @@ def evaluate(
     from sottovoce.data import files as tables
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.model import Model
-    from sottovoce.progress import waiting
+    from sottovoce.report.progress import waiting
 
     loaded = Model.load(model)
     account = out.open_ledger(ledger, dataset)

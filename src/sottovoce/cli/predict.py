@@ -28,7 +28,7 @@ def predict(
     from sottovoce.data import files as tables
     from sottovoce.files import insist_writable, write
     from sottovoce.model import Model
-    from sottovoce.progress import waiting
+    from sottovoce.report.progress import waiting
 
     insist_writable(output)
     loaded = Model.load(model)

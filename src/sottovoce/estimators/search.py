@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta, labelled, numbers
@@ -23,8 +24,7 @@ from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
-from sottovoce.guarantee import Guarantee
-from sottovoce.privacy.counts import Desk, budget_within
+from sottovoce.privacy.counts import CountOracle, budget_within
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -93,7 +93,7 @@ class PrivateSearch(Publishable):
         test = held_out(len(labels), self.held_out)
         budget = Budget(epsilon=self.epsilon, delta=declared_delta(self.delta, len(labels)))
         account = Ledger(budget) if self.ledger is None else self.ledger
-        desk = Desk.open(budget, "search", account, self.simulate)
+        desk = CountOracle.open(budget, "search", account, self.simulate)
         choosing = max(1, int(desk.run.units_cap * self.selection_share))
         part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget.delta)
         training, answers = _rows(X, ~test), labels[~test]

@@ -17,7 +17,7 @@ from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import numbers
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
-from sottovoce.privacy.counts import Desk, level_margin, sampling_margin
+from sottovoce.privacy.counts import CountOracle, level_margin, sampling_margin
 
 STEPS = 2**20
 """A bounded loss is counted in whole steps, its largest value being this many."""
@@ -31,7 +31,7 @@ class Examination:
     model: Any
     X: Any
     y: NDArray[Any]
-    desk: Desk
+    desk: CountOracle
     confidence: float
 
     @property

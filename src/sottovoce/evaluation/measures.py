@@ -14,7 +14,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import labelled
 from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate, Evaluation
-from sottovoce.privacy.counts import Desk
+from sottovoce.privacy.counts import CountOracle
 
 
 def accuracy(
@@ -141,4 +141,4 @@ def _test(
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
     labels = labelled(X, y)
-    return Examination(model, X, labels, Desk.open(budget, "evaluation", ledger, simulate), confidence)
+    return Examination(model, X, labels, CountOracle.open(budget, "evaluation", ledger, simulate), confidence)

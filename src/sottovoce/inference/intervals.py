@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
-from sottovoce.rebuilding import finite
+from sottovoce.files import finite
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.questions import Answer, Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer
 
 NOT_CONVEX = "the loss or its penalty is not convex, so the risk may have several minimizers"
 NOTHING_MEASURED = "no noisy gradient over all records was released at these weights"

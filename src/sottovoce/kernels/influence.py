@@ -14,10 +14,10 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.rows import Block, Rows
-from sottovoce.geometry import Geometry
 from sottovoce.kernels.passes import sum_blocks
 from sottovoce.kernels.products import double, is_compiled, scale_sparse
 from sottovoce.privacy.rounding import gamma
+from sottovoce.questions.geometry import Geometry
 
 _CHUNK = 2**20
 """Entries of the dense piece into which sparse rows are turned."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.curvature import Bend
     from sottovoce.methods.loop import Evidence
-    from sottovoce.questions import Derivatives, Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Derivatives, Questions
 
 SMALLEST_BATCH = 500
 

@@ -15,16 +15,18 @@ from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
-from sottovoce.questions import LARGEST_MATRIX
+from sottovoce.problem import LARGEST_MATRIX
+from sottovoce.questions import SHORTEST_TRIAL
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Questions
 
-SHORTEST_TRIAL = 2e-6
+_SHORTEST = 2.0 * SHORTEST_TRIAL
 """Steps shorter than this, in units of 1/radius, are not tried: rounding would dominate their difference."""
 
 
@@ -233,6 +235,6 @@ class CubicSteps(Rule):
         return [
             (step, rung)
             for step, rung in trials
-            if float(np.linalg.norm(step)) * walk.problem.radius >= SHORTEST_TRIAL
+            if float(np.linalg.norm(step)) * walk.problem.radius >= _SHORTEST
             and float(np.linalg.norm(walk.w + step)) < walk.problem.weight_limit
         ]

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import spectral_margin
 from sottovoce.errors import ParameterError
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
 from sottovoce.methods.noisy_lanczos import lowest_direction
+from sottovoce.questions import CurvatureProduct, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.loop import Evidence, Walk
-    from sottovoce.questions import Derivatives, Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Derivatives
 
 
 @final
@@ -65,7 +66,7 @@ class ByMatrix(Curvature):
 
     def price(self, walk: Walk, ask: Derivatives, noise: float, level: float) -> int:
         scale = noise / spectral_margin(1.0, walk.problem.dim, level)
-        return ask.price(Query.HESSIAN, walk.w, scale)
+        return ask.price(Hessian(walk.w), scale)
 
 
 @final
@@ -107,8 +108,8 @@ class ByProducts(Curvature):
     def price(self, walk: Walk, ask: Derivatives, noise: float, level: float) -> int:
         """Noise of that length in each product."""
         scale = noise / math.sqrt(walk.problem.dim)
-        count = self._count(walk.problem)
-        return math.ceil(count * ask.price(Query.CURVATURE_PRODUCT, walk.w, scale) / (1.0 - self.measured))
+        product = CurvatureProduct(walk.w, np.ones(walk.problem.dim))
+        return math.ceil(self._count(walk.problem) * ask.price(product, scale) / (1.0 - self.measured))
 
     def _count(self, problem: Problem) -> int:
         return min(self.products, problem.dim)

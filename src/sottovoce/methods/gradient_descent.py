@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Questions
 
 
 @final

@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.errors import BudgetExceeded
-from sottovoce.questions import Calibration
+from sottovoce.problem import Calibration
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.questions import Answer, Derivatives, Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer, Derivatives, Questions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Vector
     from sottovoce.methods.steps import StepRule
-    from sottovoce.questions import Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Questions
 
 
 @final

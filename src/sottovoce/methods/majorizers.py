@@ -17,12 +17,13 @@ import numpy as np
 from scipy import linalg
 
 from sottovoce.methods.steps import ShortStep, Step, StepRule
-from sottovoce.questions import LARGEST_MATRIX
+from sottovoce.problem import LARGEST_MATRIX
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.loop import Evidence, Walk
-    from sottovoce.questions import Answer, Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer
 
 _FAILURE = 8.0
 """Minus the logarithm of the probability that a lifted answer is not above the true one."""

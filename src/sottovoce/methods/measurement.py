@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded
-from sottovoce.questions import LARGEST_MATRIX
+from sottovoce.problem import LARGEST_MATRIX
 from sottovoce.result import Stop
 
 if TYPE_CHECKING:
     from sottovoce.certificate import Levels
     from sottovoce.methods.loop import Walk
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
 
 _TYPICAL = 4.0

@@ -13,7 +13,7 @@ from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
 
 
 @final

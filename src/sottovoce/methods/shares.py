@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import certifying_scale
 from sottovoce.errors import ParameterError
+from sottovoce.questions import Gradient
 
 if TYPE_CHECKING:
     from sottovoce.methods.loop import Walk
@@ -74,7 +74,7 @@ class Tracking(Shares):
         certifying = certifying_scale(dim, walk.levels.gradient, self.fraction)
         needed = self.tolerance * min(certifying, self.fraction / math.sqrt(dim))
         scale = max(needed, self.accuracy * self._expected(walk) / math.sqrt(dim))
-        price = walk.ask.price(Query.GRADIENT, walk.w, scale)
+        price = walk.ask.price(Gradient(walk.w), scale)
         even = left / (visits - visit)
         return int(min(max(price, self.least * even), self.most * even))
 

@@ -10,7 +10,7 @@ from sottovoce.result import Stop, Tolerance
 
 if TYPE_CHECKING:
     from sottovoce.methods.loop import Evidence
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
 
 _WELL_WITHIN = 0.85
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sottovoce.planning.outline import QueryNoise
     from sottovoce.planning.quotes import Quotes
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
 
 _SMALLEST = 1e-12
 """No forecast looks for a tolerance below this."""
@@ -70,7 +70,7 @@ class Prospect(ABC):
         if not self.free and (quotes.goal.tolerance is None or not self.reaches(quotes)):
             aim = quotes.aiming(self._wish(quotes, gradient))
         return Forecast(
-            mu=math.sqrt(quotes.ask.mu_squared(quotes.units)),
+            mu=math.sqrt(quotes.prices.mu_squared(quotes.units)),
             costs=self.costs(aim),
             gradient=gradient,
             curvature=curvature,

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import Levels, scalar_margin
 from sottovoce.planning.forecast import Costs, Prospect
 from sottovoce.planning.forecast_ours import bound_at_the_end, measurements
-from sottovoce.privacy.batches import gradient_sampling
+from sottovoce.questions import Gradient, Hessian, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.methods.batch_descent import BatchDescent
@@ -31,7 +30,8 @@ class BatchProspect(Prospect):
         assert tolerance is not None
         assert tolerance.curvature is not None
         step, _, *end = self._noise(quotes)
-        noise = math.hypot(step.norm, gradient_sampling(quotes.problem, self._size(quotes)))
+        batch = quotes.prices.batched(self._size(quotes))
+        noise = math.hypot(step.norm, batch.sampling(Gradient(quotes.far)))
         left = noise * math.sqrt(1.0 - self.method.momentum)
         found = bound_at_the_end(quotes, self._levels(quotes), end, left)
         return self.curvature(quotes) <= tolerance.curvature and found <= tolerance.gradient
@@ -39,7 +39,7 @@ class BatchProspect(Prospect):
     def curvature(self, quotes: Quotes) -> float:
         kept = self.method.prices(quotes.units, self._steps(quotes))[2]
         margin = scalar_margin(
-            quotes.scalar(Query.EIGENVALUE, kept).scale, self._levels(quotes).curvature(self.method.looks)
+            quotes.noise(SmallestEigenvalue, kept).scale, self._levels(quotes).curvature(self.method.looks)
         )
         return min(-quotes.problem.curvature_floor, margin)
 
@@ -51,8 +51,8 @@ class BatchProspect(Prospect):
         units, look, kept = method.prices(quotes.units, steps)
         looked = min(quotes.problem.n, method.look_batch * size)
         return [
-            quotes.gradient(units, steps + method.looks - 1, size=size),
-            quotes.hessian(look, method.looks - 1, size=looked),
+            quotes.noise(Gradient, units, steps + method.looks - 1, size=size),
+            quotes.noise(Hessian, look, method.looks - 1, size=looked),
             *measurements(quotes, self._levels(quotes), kept, kept),
         ]
 

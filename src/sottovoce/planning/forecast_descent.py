@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.paper.constants import Curve, NoiseShare
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.planning.forecast import Costs, Prospect, just_tested
+from sottovoce.questions import Gradient, SmallestEigenvalue
 from sottovoce.result import Tolerance
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class DescentProspect(Prospect):
             quotes.units - method.steps * step, min(method.candidates, method.steps), tested
         )
         return (
-            quotes.gradient(step, method.steps),
-            quotes.gradient(gradient, 1),
-            quotes.scalar(Query.EIGENVALUE, curvature) if curvature else None,
+            quotes.noise(Gradient, step, method.steps),
+            quotes.noise(Gradient, gradient, 1),
+            quotes.noise(SmallestEigenvalue, curvature) if curvature else None,
         )
 
     def _arrives(self, quotes: Quotes, gradient: float) -> bool:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
 from sottovoce.methods.cubic import Aside as CubicAside
 from sottovoce.methods.cubic import insist_matrix_fits
@@ -15,6 +14,7 @@ from sottovoce.methods.majorizers import Shape, shape_for
 from sottovoce.methods.measurement import curvature_in_doubt, scalar_pays
 from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.planning.forecast import Costs, Forecast, Prospect
+from sottovoce.questions import Gradient, GradientNorm, Gram, GramDiagonal, Hessian, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.certificate import Levels
@@ -72,7 +72,7 @@ def planned(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: i
 
 def gradients(quotes: Quotes, units: tuple[int, ...]) -> QueryNoise:
     """The most precise of them, and the first."""
-    return quotes.gradient(max(units), len(units), first=units[0])
+    return quotes.noise(Gradient, max(units), len(units), first=units[0])
 
 
 def shown(hessian: QueryNoise, quotes: Quotes, levels: Levels) -> float:
@@ -84,11 +84,11 @@ def shown(hessian: QueryNoise, quotes: Quotes, levels: Levels) -> float:
 def measurements(quotes: Quotes, levels: Levels, left: int, curvature: int) -> list[QueryNoise]:
     """The questions at the end of a run without a tolerance."""
     scalar = left // 2 if scalar_pays(quotes.problem.dim, levels.at_the_end().gradient) else 0
-    asked = [quotes.gradient(left - scalar)]
+    asked = [quotes.noise(Gradient, left - scalar)]
     if scalar:
-        asked.append(quotes.scalar(Query.GRADIENT_NORM, scalar))
+        asked.append(quotes.noise(GradientNorm, scalar))
     if curvature:
-        asked.append(quotes.scalar(Query.EIGENVALUE, curvature))
+        asked.append(quotes.noise(SmallestEigenvalue, curvature))
     return asked
 
 
@@ -96,7 +96,7 @@ def bound_at_the_end(quotes: Quotes, levels: Levels, asked: list[QueryNoise], le
     """What these questions certify of a gradient of this length."""
     level, (gradient, *others) = levels.at_the_end().gradient, asked
     for other in others:
-        if other.query == Query.GRADIENT_NORM:
+        if other.query == GradientNorm.kind:
             return length + scalar_margin(other.scale, level)
     return norm_bound(math.hypot(length, gradient.norm), gradient.scale, quotes.problem.dim, level)[0]
 
@@ -119,20 +119,20 @@ class MajorizeProspect(Prospect):
         if not curvature_in_doubt(quotes.problem, quotes.goal.tolerance):
             return -quotes.problem.curvature_floor
         aside, levels = self._aside(quotes), self.method.levels(quotes.problem, quotes.goal)
-        return shown(quotes.hessian(aside.curvature), quotes, levels)
+        return shown(quotes.noise(Hessian, aside.curvature), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
         aside, shape = self._aside(quotes), self._shape(quotes)
         noise = []
         match shape:
             case Shape.DENSE:
-                noise.append(quotes.gram(aside.gram))
+                noise.append(quotes.noise(lambda _: Gram(), aside.gram))
             case Shape.DIAGONAL:
-                noise.append(quotes.gram_diagonal(aside.gram))
+                noise.append(quotes.noise(lambda _: GramDiagonal(), aside.gram))
         if quotes.goal.tolerance is not None:
             noise.insert(0, gradients(quotes, self._path(quotes).units))
             if aside.curvature:
-                noise.append(quotes.hessian(aside.curvature))
+                noise.append(quotes.noise(Hessian, aside.curvature))
         else:
             levels, steps = self.method.levels(quotes.problem, quotes.goal), self.method.steps
             left = self._left(quotes) - aside.measured
@@ -154,7 +154,7 @@ class MajorizeProspect(Prospect):
         return quotes.units - asked - aside.curvature
 
     def _shape(self, quotes: Quotes) -> Shape:
-        return shape_for(quotes.problem, math.sqrt(quotes.ask.mu_squared(self._aside(quotes).gram)))
+        return shape_for(quotes.problem, math.sqrt(quotes.prices.mu_squared(self._aside(quotes).gram)))
 
     def _aside(self, quotes: Quotes) -> Aside:
         in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)
@@ -181,7 +181,7 @@ class CubicProspect(Prospect):
 
     def curvature(self, quotes: Quotes) -> float:
         levels = self.method.levels(quotes.problem, quotes.goal)
-        return shown(quotes.hessian(self._aside(quotes).hessian), quotes, levels)
+        return shown(quotes.noise(Hessian, self._aside(quotes).hessian), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
         method, aside = self.method, self._aside(quotes)
@@ -200,8 +200,8 @@ class CubicProspect(Prospect):
         bold = min(len(units), self._steps(quotes))
         noise = (
             gradients(quotes, units),
-            quotes.hessian(aside.hessian, bold),
-            quotes.trials(aside.trials, len(method.ladder), bold),
+            quotes.noise(Hessian, aside.hessian, bold),
+            quotes.noise(quotes.trials(len(method.ladder)), aside.trials, bold),
             *end,
         )
         return Costs(steps=visits, noise=noise)

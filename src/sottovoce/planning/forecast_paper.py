@@ -15,7 +15,7 @@ from sottovoce.methods.paper.opt import SearchedSteps
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.methods.paper.trust_region import TrustRegionMethod
 from sottovoce.planning.forecast import Costs, Prospect, just_tested
-from sottovoce.privacy.batches import gradient_sampling
+from sottovoce.questions import Gradient, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.paper.phases import Frame, PaperMethod
@@ -80,7 +80,7 @@ class PaperProspect(Prospect):
         most = int(quotes.units * prices.curvature_most)
         if isinstance(self.method, TrustRegionMethod):
             most = min(most, quotes.units // (2 * self._expected(frame)))
-        margin = quotes.hessian(most).scale / self._clear_scale(quotes, prices)
+        margin = quotes.noise(Hessian, most).scale / self._clear_scale(quotes, prices)
         return min(floor, margin)
 
     def costs(self, quotes: Quotes) -> Costs:
@@ -98,7 +98,7 @@ class PaperProspect(Prospect):
 
     def _frame(self, quotes: Quotes) -> Frame:
         gap = PublicGap() if isinstance(self.method.gap, MeasuredGap) else self.method.gap
-        return self.method.frame(quotes.problem, quotes.goal, gap.bound(quotes.ask, quotes.start)[0])
+        return self.method.frame(quotes.problem, quotes.goal, gap.bound(quotes.prices, quotes.start)[0])
 
     def _expected(self, frame: Frame) -> int:
         visits = frame.phases[-1][0]
@@ -109,7 +109,7 @@ class PaperProspect(Prospect):
     def _bill(self, quotes: Quotes, frame: Frame) -> Bill:
         method, visits = self.method, self._expected(frame)
         prices = method.prices(frame, frame.phases[-1][0], 0)
-        walk, ask = quotes.walk(frame.levels), quotes.ask
+        walk, ask = quotes.walk(frame.levels), quotes.prices
         gradient = prices.wanted(walk, ask)
         hessian = prices.clear_curvature(walk, ask) if prices.hessians else 0
         trusts = isinstance(method, TrustRegionMethod)
@@ -143,29 +143,29 @@ class PaperProspect(Prospect):
             return None, None
         try:
             if isinstance(self.method, TrustRegionMethod):
-                return prices.trust_units(walk, quotes.ask)
-            return prices.descent_units(walk, quotes.ask, confirms=True)[0], None
+                return prices.trust_units(walk, quotes.prices)
+            return prices.descent_units(walk, quotes.prices, confirms=True)[0], None
         except BudgetExceeded:
             return None, None
 
     def _billed_noise(self, quotes: Quotes, frame: Frame, bill: Bill) -> list[QueryNoise]:
         first, first_hessian = self._first_units(quotes, frame)
-        noise = [quotes.gradient(bill.gradient, bill.visits, first=first)]
+        noise = [quotes.noise(Gradient, bill.gradient, bill.visits, first=first)]
         if bill.confirmation:
-            noise.append(quotes.gradient(bill.confirmation))
+            noise.append(quotes.noise(Gradient, bill.confirmation))
         if bill.search:
             assert isinstance(self.method, SearchedSteps)
             share = self.method.search
             count = trial_count(share.gradient_shrink, share.longer)
-            noise.append(quotes.search(bill.search, share.gradient_shrink, count, bill.visits))
+            noise.append(quotes.noise(quotes.grid(share.gradient_shrink, count), bill.search, bill.visits))
         if bill.asked:
-            noise.append(quotes.hessian(bill.hessian, bill.asked, first=first_hessian))
+            noise.append(quotes.noise(Hessian, bill.hessian, bill.asked, first=first_hessian))
         if bill.glances:
             assert self.method.batch is not None
             size = self.method.batch.size(quotes.problem.n)
-            noise.append(quotes.gradient(bill.glance, bill.glances, size=size))
+            noise.append(quotes.noise(Gradient, bill.glance, bill.glances, size=size))
             if bill.glance_hessian:
-                noise.append(quotes.hessian(bill.glance_hessian, bill.glances, size=size))
+                noise.append(quotes.noise(Hessian, bill.glance_hessian, bill.glances, size=size))
         return noise
 
     def _clear_scale(self, quotes: Quotes, prices: Sufficient) -> float:
@@ -179,9 +179,8 @@ class PaperProspect(Prospect):
         gradient, hessian, *_ = self._published_noise(quotes, frame)
         left = gradient.scale
         if self.method.batch is not None:
-            left = math.hypot(
-                left, gradient_sampling(quotes.problem, self.method.batch.size(quotes.problem.n))
-            )
+            batch = quotes.prices.batched(self.method.batch.size(quotes.problem.n))
+            left = math.hypot(left, batch.sampling(Gradient(quotes.far)))
         seen = math.hypot(gradient.norm, left)
         return seen <= frame.target.gradient and hessian.norm <= frame.target.curvature
 
@@ -192,10 +191,10 @@ class PaperProspect(Prospect):
         if method.batch is not None:
             size = method.batch.size(quotes.problem.n)
             units = method.published_batch_units(quotes.units, visits, share)
-            return [quotes.gradient(units, times, size=size), quotes.hessian(units, size=size)]
+            return [quotes.noise(Gradient, units, times, size=size), quotes.noise(Hessian, units, size=size)]
         rho = share * rho_published(quotes.budget.epsilon, quotes.budget.delta)
-        gradient, hessian, search = method.published_units(quotes.ask, quotes.far, visits, rho)
-        noise = [quotes.gradient(gradient, times), quotes.hessian(hessian)]
+        gradient, hessian, search = method.published_units(quotes.prices, quotes.far, visits, rho)
+        noise = [quotes.noise(Gradient, gradient, times), quotes.noise(Hessian, hessian)]
         if isinstance(method, SearchedSteps):
             noise.append(quotes.comparisons(search, times))
         return noise

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Question
 
 
 @final
@@ -38,10 +39,20 @@ class QueryNoise:
     `scale` is near the end of a run, where weights are long. `first` is the sd of the first such answer, at
     the starting weights: exact, where no earlier answer decides its price. `part` of the records are read."""
 
-    query: str
+    question: Question[Any]
     times: int
     share: float
     scale: float
     norm: float
     first: float
     part: float = 1.0
+
+    @property
+    def query(self) -> str:
+        """The question's name."""
+        return self.question.kind.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready values."""
+        numbers = {name: getattr(self, name) for name in ("times", "share", "scale", "norm", "first", "part")}
+        return {"query": self.query, **numbers}

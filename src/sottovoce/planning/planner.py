@@ -21,7 +21,7 @@ from sottovoce.training import goal_for
 
 if TYPE_CHECKING:
     from sottovoce.losses import Loss
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.regularizers import Regularizer
 
 _MOST_RECORDS = 2**33
@@ -86,7 +86,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
-        return asdict(self)
+        return {**asdict(replace(self, noise=())), "noise": [query.to_dict() for query in self.noise]}
 
     def __str__(self) -> str:
         first = "" if self.first_steps is None else f" ({self.first_steps} in a first phase)"

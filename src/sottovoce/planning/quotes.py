@@ -1,23 +1,20 @@
-"""An oracle without data: it quotes prices and noise for questions that are never asked."""
+"""A run that will not take place: prices and noise of questions that are never asked."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.events import Query
 from sottovoce.methods.loop import Evidence, Walk
 from sottovoce.planning.outline import QueryNoise
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.symmetric import packing_for
-from sottovoce.questions import Answer
+from sottovoce.privacy.prices import Prices
+from sottovoce.questions import Answer, Gradient, Grid, Question, Trials
 from sottovoce.training import account_for, goal_for
 
 if TYPE_CHECKING:
@@ -26,10 +23,11 @@ if TYPE_CHECKING:
     from sottovoce.certificate import Levels
     from sottovoce.methods.loop import Goal, Method
     from sottovoce.planning.outline import Outline
-    from sottovoce.privacy.bounds import Bounds
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
-    from sottovoce.risks.protocol import ExactRisk
+
+AtPoint: TypeAlias = "Callable[[Vector], Question[Any]]"
+"""A question about a point that is not known yet."""
 
 _FAR = 16.0
 """Length of trained weights, in units of 1/radius: there one record moves the gradient nearly its most."""
@@ -38,14 +36,14 @@ _FAR = 16.0
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quotes:
-    """A run that will not take place: the oracle's own prices and noise, and no data behind it."""
+    """The prices of a run for one goal, where it starts and at weights as long as trained ones."""
 
     outline: Outline
     method: Method
     goal: Goal
     budget: Budget
     run: Run
-    ask: Oracle
+    prices: Prices
 
     @classmethod
     def of(
@@ -58,8 +56,6 @@ class Quotes:
         else:
             ledger = Ledger(budget, currency="renyi", order=order)
         run = ledger.run(budget, method.name)
-        # the oracle reads bounds and constants alone as long as no question is put to it
-        ask = Oracle(cast("ExactRisk", outline), run, SimulatedNoise(0), goal.calibration)
         bounds = replace(outline.bounds, calibration=goal.calibration)
         return cls(
             outline=replace(outline, bounds=bounds),
@@ -67,7 +63,7 @@ class Quotes:
             goal=goal,
             budget=budget,
             run=run,
-            ask=ask,
+            prices=Prices(bounds, run),
         )
 
     def aiming(self, tolerance: Tolerance | None, *, same_order: bool = False) -> Quotes:
@@ -99,7 +95,7 @@ class Quotes:
 
     def walk(self, levels: Levels, w: Vector | None = None) -> Walk:
         """A walk that stands at `w`, or at weights as long as trained ones, and has seen nothing."""
-        return Walk(ask=self.ask, levels=levels, w=self.far if w is None else w, watch=lambda row: None)
+        return Walk(ask=self.prices, levels=levels, w=self.far if w is None else w, watch=lambda row: None)
 
     def seen(self, w: Vector, norm: float, scale: float) -> Evidence:
         """The evidence that a noisy gradient of this norm would be."""
@@ -108,77 +104,51 @@ class Quotes:
         return Evidence(w=w, gradient=Answer(value, scale, 1))
 
     @cached_property
-    def _far_moves(self) -> float:
-        return self.outline.bounds.gradient(self.far)
+    def _far_gradient(self) -> Gradient:
+        return Gradient(self.far)
 
     def gradient_scale(self, units: int) -> float:
         """Noise sd of a gradient at weights as long as trained ones."""
-        return calibrate(self._far_moves, self._mu_squared(units, 0), self.problem.dim).scale
+        return self.prices.noising(self._far_gradient, max(1, units)).scale
 
-    def gradient(self, units: int, times: int = 1, *, first: int | None = None, size: int = 0) -> QueryNoise:
-        """A gradient at `units`, the first of them at `first`; of `size` records, or all."""
-        bounds, dim = self._bounds(size), self.problem.dim
-        return self._noise(
-            Query.GRADIENT.value,
-            (bounds.gradient(self.far), bounds.gradient(self.start)),
-            dim,
-            units,
+    def noise(
+        self, at: AtPoint, units: int, times: int = 1, *, first: int | None = None, size: int = 0
+    ) -> QueryNoise:
+        """Of a question at `units`, the first time at `first`; about `size` records, or all."""
+        asked = self.prices.batched(size) if size else self.prices
+        question = at(self.far)
+        wide = self.prices.packing(question).widening
+        scale = wide * asked.noising(question, max(1, units)).scale
+        opening = wide * asked.noising(at(self.start), max(1, first or units)).scale
+        return QueryNoise(
+            question=question,
             times=times,
-            first=first,
-            size=size,
-            spread=math.sqrt(dim),
+            share=units / self.units,
+            scale=scale,
+            norm=scale * question.spread(self.problem),
+            first=opening,
+            part=size / self.problem.n if size else 1.0,
         )
 
-    def hessian(self, units: int, times: int = 1, *, first: int | None = None, size: int = 0) -> QueryNoise:
-        bounds, dim = self._bounds(size), self.problem.dim
-        wide = packing_for(self.goal.calibration.value == "published").widening
-        return self._noise(
-            Query.HESSIAN.value,
-            (wide * bounds.hessian(self.far), wide * bounds.hessian(self.start)),
-            dim * (dim + 1) // 2,
-            units,
-            times=times,
-            first=first,
-            size=size,
-            spread=math.sqrt(2.0 * dim),
-        )
-
-    def gram(self, units: int) -> QueryNoise:
-        moves, columns = self.outline.bounds.gram(), self.problem.columns
-        entries, spread = columns * (columns + 1) // 2, math.sqrt(2.0 * columns)
-        return self._noise(Query.GRAM.value, (moves, moves), entries, units, spread=spread)
-
-    def gram_diagonal(self, units: int) -> QueryNoise:
-        moves, columns = self.outline.bounds.gram_diagonal(), self.problem.columns
-        return self._noise(
-            Query.GRAM_DIAGONAL.value, (moves, moves), columns, units, spread=math.sqrt(columns)
-        )
-
-    def trials(self, units: int, count: int, times: int) -> QueryNoise:
+    def trials(self, count: int) -> AtPoint:
         """Decreases per unit of length, `count` at a time."""
         steps = np.zeros((count, self.problem.dim))
         steps[:, 0] = 1.0 / self.problem.radius
-        bounds = self.outline.bounds
-        moves = (bounds.trials(self.far, steps), bounds.trials(self.start, steps))
-        return self._noise(Query.TRIALS.value, moves, count, units, times=times, spread=math.sqrt(count))
+        return lambda w: Trials(w, steps)
 
-    def search(self, units: int, shrink: float, count: int, times: int) -> QueryNoise:
+    def grid(self, shrink: float, count: int) -> AtPoint:
         """Decreases along a line, per unit of its longest step."""
-        bounds, direction = self.outline.bounds, self.far / _FAR * self.problem.radius
-        moves = (
-            bounds.grid(self.far, direction, 1.0, shrink, count),
-            bounds.grid(self.start, direction, 1.0, shrink, count),
-        )
-        return self._noise(Query.LINE_SEARCH.value, moves, count, units, times=times, spread=math.sqrt(count))
+        return lambda w: Grid(w, self._unit, 1.0, shrink, count)
 
     def comparisons(self, units: int, times: int) -> QueryNoise:
         """AboveThreshold along a line, per unit of its longest step: two Laplace variables a comparison."""
-        epsilon, unit = self.run.currency.pure_epsilon(units), self.far / _FAR * self.problem.radius
+        epsilon = self.run.currency.pure_epsilon(units)
         far, start = (
-            comparison_noise(self.outline.bounds.difference(w, unit), epsilon) for w in (self.far, self.start)
+            comparison_noise(self.outline.bounds.difference(w, self._unit), epsilon)
+            for w in (self.far, self.start)
         )
         return QueryNoise(
-            query=Query.LINE_SEARCH.value,
+            question=Grid(self.start, self._unit, 1.0, 0.5, 1),
             times=times,
             share=units / self.units,
             scale=far,
@@ -186,44 +156,9 @@ class Quotes:
             first=start,
         )
 
-    def scalar(self, query: Query, units: int, times: int = 1) -> QueryNoise:
-        """The gradient's norm or the smallest eigenvalue."""
-        bounds = self.outline.bounds
-        of = bounds.gradient_norm if query is Query.GRADIENT_NORM else bounds.smallest_eigenvalue
-        return self._noise(query.value, (of(self.far), of(self.start)), 1, units, times=times, spread=1.0)
-
-    def _bounds(self, size: int) -> Bounds:
-        return self.outline.holding(size).bounds if size else self.outline.bounds
-
-    def _noise(
-        self,
-        query: str,
-        moves: tuple[float, float],
-        entries: int,
-        units: int,
-        *,
-        spread: float,
-        times: int = 1,
-        first: int | None = None,
-        size: int = 0,
-    ) -> QueryNoise:
-        far, start = moves
-        scale = calibrate(far, self._mu_squared(units, size), entries).scale
-        opening = calibrate(start, self._mu_squared(first or units, size), entries).scale
-        return QueryNoise(
-            query=query,
-            times=times,
-            share=units / self.units,
-            scale=scale,
-            norm=scale * spread,
-            first=opening,
-            part=size / self.problem.n if size else 1.0,
-        )
-
-    def _mu_squared(self, units: int, size: int) -> float:
-        if not size:
-            return self.ask.mu_squared(max(1, units))
-        return self.run.currency.multiplier(max(1, units), size, self.problem.n) ** -2
+    @property
+    def _unit(self) -> Vector:
+        return self.far / _FAR * self.problem.radius
 
 
 def comparison_noise(sensitivity: float, epsilon: float) -> float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind
 from sottovoce.planning.outline import Outline
@@ -16,10 +15,9 @@ from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sottovoce.losses import Loss
     from sottovoce.planning.forecast import Costs
+    from sottovoce.questions import Question
     from sottovoce.regularizers import Regularizer
 
 _PROBE_ENTRIES = 2**21
@@ -48,7 +46,7 @@ class Shape:
         """Each kind of question timed on synthetic rows and scaled to the records it reads."""
         count = max(16, min(n, _PROBE_ENTRIES // min(self.dim, self.nonzeros or self.dim)))
         risk = self.risk(count, filled=True)
-        total = sum(query.times * query.part * _timed(_question(risk, query.query)) for query in costs.noise)
+        total = sum(asked.times * asked.part * _timed(asked.question, risk) for asked in costs.noise)
         return total * n / count
 
     def risk(self, count: int, *, filled: bool) -> Risk | SoftmaxRisk:
@@ -87,28 +85,10 @@ class Shape:
         return table
 
 
-def _question(risk: Risk | SoftmaxRisk, query: str) -> Callable[[], object]:
-    w = np.zeros(risk.dim)
-    match Query(query):
-        case Query.GRAM:
-            return risk.gram
-        case Query.GRAM_DIAGONAL:
-            return risk.gram_diagonal
-        case Query.HESSIAN | Query.EIGENVALUE:
-            return lambda: risk.hessian(w)
-        case Query.TRIALS:
-            steps = np.full((5, risk.dim), 1e-3)
-            return lambda: risk.trials(w, steps)
-        case Query.LINE_SEARCH:
-            return lambda: risk.along(w, np.full(risk.dim, 1e-3)).decrease(1.0)
-        case _:
-            return lambda: risk.gradient(w)
-
-
-def _timed(question: Callable[[], object]) -> float:
+def _timed(question: Question[Any], risk: Risk | SoftmaxRisk) -> float:
     def once() -> float:
         began = time.perf_counter()
-        question()
+        question.exact(risk)
         return time.perf_counter() - began
 
     return min(once(), once())

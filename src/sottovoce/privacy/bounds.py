@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
 from sottovoce.errors import ParameterError
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import gamma
-from sottovoce.questions import Calibration
+from sottovoce.problem import Calibration
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.losses import Loss
     from sottovoce.privacy.rounding import Arithmetic
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +89,6 @@ class Bounds(ABC):
         size = self._curvature * self.problem.energy + added + moves
         return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
 
-    def of(self, query: Query, w: Vector) -> float:
-        """Movement of the derivative that is asked for."""
-        match query:
-            case Query.GRADIENT:
-                return self.gradient(w)
-            case Query.HESSIAN:
-                return self.hessian(w)
-            case Query.CURVATURE_PRODUCT:
-                return self.curvature_product(w)
-            case _:
-                raise ParameterError(f"{query} has no price at a point: ask for a derivative.")
-
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""
         return self.eigenvalue_moves() + 2.0 * self.arithmetic.smallest_eigenvalue(
@@ -121,13 +108,13 @@ class Bounds(ABC):
         moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, n=self.problem.n)
         return moves + 2.0 * self.arithmetic.gram()
 
-    def moments(self, balance: float) -> tuple[float, float]:
+    def moments(self, balance: float) -> float:
         """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
         problem = self.problem
         bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
         moves = bound(influence=problem.influence, balance=balance, n=problem.n)
         factor = math.sqrt(balance) * problem.influence / problem.energy
-        return moves + 2.0 * self.arithmetic.moments(factor), factor
+        return moves + 2.0 * self.arithmetic.moments(factor)
 
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""

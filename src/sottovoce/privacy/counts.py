@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from sottovoce.accounting import Budget, Currency, Ledger, Units
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.privacy import release
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.noise import Noise, noise_for
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, repr=False)
-class Desk:
+class CountOracle:
     """A run and its noise: the one place where evaluation and tuning pay and release."""
 
     run: Run
@@ -49,16 +50,15 @@ class Desk:
 
         Integers are exact in float64, so floating point adds nothing to the sensitivity."""
         calibration = calibrate(moves, self.run.currency.mu_squared(units), entries)
-        self.run.charge(
-            GaussianEvent(
-                query=Query.EVALUATION,
-                sensitivity=calibration.sensitivity,
-                scale=calibration.scale,
-                entries=entries,
-                step=calibration.step,
-            )
+        event = GaussianEvent(
+            query=Query.EVALUATION,
+            sensitivity=calibration.sensitivity,
+            scale=calibration.scale,
+            entries=entries,
+            step=calibration.step,
         )
-        return self.noise.gaussian(compute(), calibration), calibration.scale
+        _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute))
+        return paid.draw(), calibration.scale
 
     def best(self, compute: Callable[[], Sequence[int]], moves: int, units: Units) -> int:
         """Index of the largest of several whole scores, each of which moves by at most `moves`.
@@ -67,9 +67,12 @@ class Desk:
         Given the others' noise, i wins when its own noise reaches a threshold, which a neighbour lowers by at
         most 2 moves. Sums and comparisons are made in integers; ties go to the first."""
         epsilon = self.run.currency.pure_epsilon(units)
-        self.run.charge(PureEvent(Query.SELECTION, epsilon))
-        noisy = [score + self.noise.laplace(2 * moves, epsilon) for score in compute()]
-        return noisy.index(max(noisy))
+
+        def noisiest() -> int:
+            noisy = [score + self.noise.laplace(2 * moves, epsilon) for score in compute()]
+            return noisy.index(max(noisy))
+
+        return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)
 
 
 def budget_within(currency: Currency, units: Units, delta: float) -> Budget:

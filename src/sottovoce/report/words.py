@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sottovoce.report.markup import element, level, number, text
 
 if TYPE_CHECKING:
-    from sottovoce.guarantee import Guarantee
+    from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.result import Result
 
 FORMULA = (

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, final
+from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.loop import Goal, Method
+from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
-    from sottovoce.accounting.events import Query
-    from sottovoce.arrays import Matrix, Vector
-    from sottovoce.geometry import Geometry
-    from sottovoce.moments import Indices, Moments
-    from sottovoce.questions import Answer, Derivatives, Problem, Questions
+    from sottovoce.arrays import Vector
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer, Backtrack, Geometry, Question
     from sottovoce.result import Outcome, TraceRow
 
-D = TypeVar("D", bound="Derivatives")
+T = TypeVar("T")
 
 
 @final
@@ -48,16 +47,12 @@ class Reading:
         self.places.append((self.passes, w))
 
 
-@dataclass(frozen=True)
-class Counted(Generic[D]):
-    """Derivatives, each counted on its way as the `share` of the records it reads.
+class _Counted(Derivatives):
+    """Questions passed on, each counted on its way as the `share` of the records it reads."""
 
-    Places are noted in the user's coordinates, also where questions are asked in those of a geometry."""
-
-    inner: D
+    inner: Derivatives
     reading: Reading
     share: float = 1.0
-    geometry: Geometry | None = None
 
     @property
     def problem(self) -> Problem:
@@ -70,83 +65,49 @@ class Counted(Generic[D]):
     def mu_squared(self, units: int) -> float:
         return self.inner.mu_squared(units)
 
-    def gradient(self, w: Vector, units: int) -> Answer[Vector]:
-        self.reading.gradient(w if self.geometry is None else self.geometry.to_user(w), self.share)
-        return self.inner.gradient(w, units)
+    def price(self, question: Question[T], scale: float) -> int:
+        return self.inner.price(question, scale)
 
-    def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
-        self.reading.ask(self.share, hessian=True)
-        return self.inner.hessian(w, units)
-
-    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
-        self.reading.ask(self.share)
-        return self.inner.curvature_product(w, direction, units)
-
-    def price(self, query: Query, w: Vector, scale: float) -> int:
-        return self.inner.price(query, w, scale)
+    def ask(self, question: Question[T], units: int) -> Answer[T]:
+        if isinstance(question, Gradient):
+            self.reading.gradient(question.w, self.share)
+        else:
+            self.reading.ask(self.share, hessian=isinstance(question, Hessian | SmallestEigenvalue))
+        return self.inner.ask(question, units)
 
 
 @final
 @dataclass(frozen=True)
-class MeteredBatch(Counted["Derivatives"]):
+class MeteredBatch(_Counted):
     """Questions about batches."""
 
+    inner: Derivatives
+    reading: Reading
+    share: float = 1.0
+
 
 @final
 @dataclass(frozen=True)
-class Meter(Counted["Questions"]):
-    """The questions a method may ask about all records; implements `Questions`."""
+class Meter(_Counted, Questions):
+    """Questions about all records."""
 
-    def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
-        self.reading.ask(hessian=True)
-        return self.inner.smallest_eigenvalue(w, units)
+    inner: Questions
+    reading: Reading
+    share: float = 1.0
 
-    def gram(self, units: int) -> Answer[Matrix]:
+    def search(self, question: Backtrack, units: int) -> int | None:
         self.reading.ask()
-        return self.inner.gram(units)
-
-    def gram_diagonal(self, units: int) -> Answer[Vector]:
-        self.reading.ask()
-        return self.inner.gram_diagonal(units)
-
-    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
-        self.reading.ask()
-        return self.inner.moments(units, balance=balance, groups=groups)
-
-    def reshaped(self, geometry: Geometry) -> Questions:
-        self.reading.ask()
-        return Meter(self.inner.reshaped(geometry), self.reading, geometry=geometry)
-
-    def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
-        self.reading.ask()
-        return self.inner.trials(w, directions, units)
-
-    def gradient_norm(self, w: Vector, units: int) -> Answer[float]:
-        self.reading.ask()
-        return self.inner.gradient_norm(w, units)
-
-    def backtrack(
-        self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
-    ) -> int | None:
-        self.reading.ask()
-        return self.inner.backtrack(w, direction, lengths, required, units)
-
-    def grid(
-        self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
-    ) -> Answer[Vector]:
-        self.reading.ask()
-        return self.inner.grid(w, direction, longest, shrink, count, units)
-
-    def value(self, w: Vector, units: int) -> Answer[float]:
-        self.reading.ask()
-        return self.inner.value(w, units)
+        return self.inner.search(question, units)
 
     def search_price(self, epsilon: float) -> int:
         return self.inner.search_price(epsilon)
 
+    def reshaped(self, geometry: Geometry) -> Meter:
+        return Meter(self.inner.reshaped(geometry), self.reading)
+
     def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         share = size / self.inner.problem.n
-        return MeteredBatch(self.inner.batched(size, shared=shared), self.reading, share, self.geometry)
+        return MeteredBatch(self.inner.batched(size, shared=shared), self.reading, share)
 
 
 @final

@@ -15,11 +15,11 @@ import numpy as np
 
 from sottovoce.errors import ParameterError
 from sottovoce.methods.paper.constants import Curve, NoiseShare, SearchShare, trial_count
-from sottovoce.privacy.symmetric import SQRT2
+from sottovoce.privacy.packing import SQRT2
 from sottovoce.reproduce.sample_laws import Corrected, Law
 
 if TYPE_CHECKING:
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
 
 

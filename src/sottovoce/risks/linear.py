@@ -15,13 +15,13 @@ from sottovoce.data.partitioned import Parts
 from sottovoce.data.records import Label, Records
 from sottovoce.data.rows import Rows, Sealed
 from sottovoce.errors import ParameterError
-from sottovoce.geometry import Geometry
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy.bounds import Bounds, LinearBounds
 from sottovoce.privacy.rounding import Arithmetic
-from sottovoce.questions import LARGEST_MATRIX, Problem
+from sottovoce.problem import LARGEST_MATRIX, Problem
+from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.reshaped import ReshapedRisk
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.geometry import Geometry
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
+    from sottovoce.questions.geometry import Geometry
 
 
 class ExactLine(Protocol):

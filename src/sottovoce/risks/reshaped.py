@@ -11,9 +11,9 @@ from scipy import linalg
 
 from sottovoce.data.rows import Sealed
 from sottovoce.errors import ParameterError
-from sottovoce.geometry import Geometry
 from sottovoce.kernels import influence
 from sottovoce.privacy.stretched import StretchedArithmetic
+from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import Regularizer
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.risks.linear import Risk
     from sottovoce.risks.protocol import ExactLine
     from sottovoce.risks.softmax import SoftmaxRisk

@@ -17,7 +17,7 @@ from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import softmax as softmax_kernels
 from sottovoce.privacy.bounds import SoftmaxBounds
 from sottovoce.privacy.rounding import Arithmetic
-from sottovoce.questions import Problem
+from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.linear import checked_weights, insist_matrix_fits
 from sottovoce.risks.reshaped import ReshapedRisk
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.data.rows import Rows
-    from sottovoce.geometry import Geometry
+    from sottovoce.questions.geometry import Geometry
 
 SLOPE = math.nextafter(math.sqrt(2.0), 2.0)
 """sup ||p - e_y||: all belief in a wrong class."""

@@ -51,13 +51,6 @@ CLIPPING = (
         SENSITIVITY,
     ),
     Mutant(
-        "batch's product released without noise",
-        "privacy/batches.py",
-        "        released = self._noise.gaussian(self._draw().curvature_product(w, unit), noising)\n",
-        "        released = self._draw().curvature_product(w, unit)\n",
-        RUNS,
-    ),
-    Mutant(
         "certificate of a clipped risk claims the risk's own gradient",
         "methods/loop.py",
         "            below_noise_floor=floor,\n            clipped=problem.clipped,\n",

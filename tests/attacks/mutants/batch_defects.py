@@ -8,8 +8,6 @@ SAMPLING = "tests/privacy/test_sampling.py"
 BATCH = "tests/privacy/test_batch_privacy.py"
 BOUNDS = "tests/privacy/test_bounds.py"
 
-_GRADIENT = "        grant = self._run.charge(self._sampled(Query.GRADIENT, noising))\n"
-_RELEASED = "        released = self._noise.gaussian(self._draw().gradient(w), noising)\n"
 
 BATCHES = (
     Mutant(
@@ -43,20 +41,13 @@ BATCHES = (
     Mutant(
         "batch drawn before the charge",
         "privacy/batches.py",
-        _GRADIENT,
-        f"        self._draw()\n{_GRADIENT}",
-        BATCH,
-    ),
-    Mutant(
-        "batch released without noise",
-        "privacy/batches.py",
-        _RELEASED,
-        "        released = self._draw().gradient(w)\n",
+        "        noising = self.noising(question, units)\n",
+        "        noising = self.noising(question, units)\n        self._draw()\n",
         BATCH,
     ),
     Mutant(
         "batch's sensitivity over all records",
-        "privacy/batches.py",
+        "privacy/prices.py",
         "bounds, problem=replace(bounds.problem, n=size), arithmetic=replace(bounds.arithmetic, n=size)",
         "bounds",
         BATCH,
@@ -69,17 +60,10 @@ BATCHES = (
         BATCH,
     ),
     Mutant(
-        "paired Hessian asked again and again",
-        "privacy/batches.py",
-        "pending, self._pending = self._pending, None",
-        "pending = self._pending",
-        BATCH,
-    ),
-    Mutant(
         "paired Hessian not charged",
         "privacy/batches.py",
-        "parts = (_plain(Query.GRADIENT, gradient), _plain(Query.HESSIAN, hessian))",
-        "parts = (_plain(Query.GRADIENT, gradient),)",
+        "SharedBatchEvent(tuple(plain), self._size, self.problem.n)",
+        "SharedBatchEvent(tuple(plain)[:1], self._size, self.problem.n)",
         BATCH,
     ),
 )

@@ -114,24 +114,24 @@ PARTITIONS = (
 MATRICES = (
     Mutant(
         "sqrt2 dropped in svec",
-        "privacy/symmetric.py",
+        "privacy/packing.py",
         "SQRT2 = math.sqrt(2.0)",
         "SQRT2 = 1.0",
-        "tests/privacy/test_symmetric.py::test_the_distance_of_vectors_is_the_frobenius_distance_of_matrices",
+        "tests/privacy/test_packing.py::test_the_distance_of_vectors_is_the_frobenius_distance_of_matrices",
     ),
     Mutant(
         "sqrt2 on the diagonal of svec",
-        "privacy/symmetric.py",
+        "privacy/packing.py",
         "np.where(rows == columns, 1.0, SQRT2)",
         "np.where(rows == columns, SQRT2, 1.0)",
-        "tests/privacy/test_symmetric.py",
+        "tests/privacy/test_packing.py",
     ),
     Mutant(
         "svec undone the wrong way",
-        "privacy/symmetric.py",
+        "privacy/packing.py",
         "entries = v / weights",
         "entries = v * weights",
-        "tests/privacy/test_symmetric.py",
+        "tests/privacy/test_packing.py",
     ),
 )
 

@@ -15,8 +15,8 @@ FRONTS = (
     Mutant(
         name="selection not charged",
         file="privacy/counts.py",
-        before="        self.run.charge(PureEvent(Query.SELECTION, epsilon))\n",
-        after="",
+        before="return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)",
+        after="return noisiest()",
         tests="tests/estimators/test_search.py",
     ),
     Mutant(

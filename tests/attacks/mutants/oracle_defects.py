@@ -7,75 +7,90 @@ from tests.attacks.mutants.harness import Mutant
 ORACLE = "tests/privacy/test_oracle.py"
 TRAINING = "tests/test_training.py -k"
 
-_CHARGE = "        grant = self._run.charge(_event(query, calibration, entries))\n"
-_RELEASE = "        released = self._noise.gaussian(compute(), calibration)\n"
-_SEARCH = "        self._run.charge(PureEvent(Query.LINE_SEARCH, epsilon))\n"
+_CHARGE = "    units = run.charge(event).units\n"
+_RELEASE = "self._noise.gaussian(compute(), self._calibration)"
+_PURE = "    run.charge(event)\n    return mechanism()\n"
 
 RELEASES = (
     Mutant(
         "charge skipped",
-        "privacy/oracle.py",
+        "privacy/release.py",
         _CHARGE,
-        "        from sottovoce.accounting import Grant\n\n"
-        "        grant = Grant('0', _event(query, calibration, entries), units, 0)\n",
+        "    units = 1\n",
         f"{ORACLE}::test_every_question_is_charged_once_at_the_price_it_names",
     ),
-    Mutant("line search not charged", "privacy/oracle.py", _SEARCH, "", f"{ORACLE} -k charged_once"),
+    Mutant(
+        "line search not charged",
+        "privacy/release.py",
+        _PURE,
+        "    return mechanism()\n",
+        f"{ORACLE} -k charged_once",
+    ),
     Mutant(
         "ledger asked after the data",
-        "privacy/oracle.py",
-        _CHARGE + _RELEASE,
-        "        exact = compute()\n" + _CHARGE + _RELEASE.replace("compute()", "exact"),
+        "privacy/release.py",
+        _CHARGE,
+        "    _ = [compute() for _, compute in parts]\n" + _CHARGE,
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
         "line search asked after the data",
-        "privacy/oracle.py",
-        _SEARCH + "        line = self._risk.along(w, direction)\n",
-        "        line = self._risk.along(w, direction)\n" + _SEARCH,
+        "privacy/release.py",
+        _PURE,
+        "    found = mechanism()\n    run.charge(event)\n    return found\n",
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
-        "released without noise",
-        "privacy/oracle.py",
-        _RELEASE,
-        "        released = compute()\n",
-        f"{ORACLE} -k noise_released",
+        "released without noise", "privacy/release.py", _RELEASE, "compute()", f"{ORACLE} -k noise_released"
+    ),
+    Mutant(
+        "a paid answer drawn twice",
+        "privacy/release.py",
+        "compute, self._compute = self._compute, None",
+        "compute = self._compute",
+        "tests/privacy/test_release.py",
     ),
     Mutant(
         "charged for an answer that moves less",
         "privacy/oracle.py",
-        "        sensitivity=calibration.sensitivity,\n",
-        "        sensitivity=0.9 * calibration.moves,\n",
+        "GaussianEvent(question.kind, noising.sensitivity,",
+        "GaussianEvent(question.kind, 0.9 * noising.moves,",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
         "gradient's sensitivity at other weights",
-        "privacy/oracle.py",
-        "sensitivity = self._bounds.gradient(w)\n        return self._gaussian(",
-        "sensitivity = self._bounds.gradient(0.0 * w)\n        return self._gaussian(",
+        "questions/derivatives.py",
+        "return bounds.gradient(self.w)",
+        "return bounds.gradient(0.0 * self.w)",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
         "trials not divided by their length",
-        "privacy/oracle.py",
-        "self._risk.trials(w, steps) / lengths",
-        "self._risk.trials(w, steps)",
+        "questions/lines.py",
+        "return risk.trials(self.w, self.steps) / lengths",
+        "return risk.trials(self.w, self.steps)",
         f"{ORACLE} -k centred",
     ),
     Mutant(
         "weights left beyond the public limit",
-        "privacy/desk.py",
-        'self.problem.within_limit(arguments.vector("weights", w, self.problem.dim))',
-        'arguments.vector("weights", w, self.problem.dim)',
+        "questions/arguments.py",
+        'problem.within_limit(vector("weights", given, problem.dim))',
+        'vector("weights", given, problem.dim)',
         f"{ORACLE} -k beyond_the_public_limit",
     ),
     Mutant(
         "an oracle can be pickled",
-        "privacy/desk.py",
+        "privacy/prices.py",
         "    def __reduce__(self) -> NoReturn:",
         "    def refuse(self) -> NoReturn:",
         f"{ORACLE} -k pickled",
+    ),
+    Mutant(
+        "a question with a bound of the method's own",
+        "privacy/prices.py",
+        "if type(question) not in _KNOWN:",
+        "if False:",
+        "tests/privacy/test_release.py",
     ),
 )
 
@@ -83,14 +98,14 @@ RUNS = (
     Mutant(
         "a simulated result starts a private run",
         "training.py",
-        "if start.simulated and not simulated:",
+        "if origin.simulated and not simulated:",
         "if False:",
         f"{TRAINING} only_on_its_own_ledger",
     ),
     Mutant(
         "a result of another ledger starts a run",
         "training.py",
-        "if ledger is None or start.ledger != ledger.identity:",
+        "if ledger is None or origin.ledger != ledger.identity:",
         "if False:",
         f"{TRAINING} only_on_its_own_ledger",
     ),
@@ -104,8 +119,8 @@ RUNS = (
     Mutant(
         "a simulation reported as private",
         "training.py",
-        "delta=budget.delta, n=problem.n, simulated=noise.simulated",
-        "delta=budget.delta, n=problem.n, simulated=False",
+        "cap=None if ledger is None else ledger.cap, simulated=noise.simulated",
+        "cap=None if ledger is None else ledger.cap, simulated=False",
         f"{TRAINING} simulated_runs_repeat",
     ),
 )
@@ -116,14 +131,14 @@ _MOVED = f"{_ARGUMENTS}::test_no_argument_moves_an_answer_past_what_was_charged"
 ARGUMENTS = (
     Mutant(
         "lengths of a search may be negative",
-        "privacy/arguments.py",
+        "questions/arguments.py",
         "np.all((tried > 0.0) & (tried < math.inf))",
         "np.all(np.isfinite(tried))",
         _MOVED,
     ),
     Mutant(
         "a direction keeps a size at which products underflow",
-        "privacy/arguments.py",
+        "questions/arguments.py",
         "    exponent = math.frexp(largest)[1]\n",
         "    exponent = 0\n",
         _MOVED,
@@ -145,13 +160,13 @@ ARGUMENTS = (
     Mutant(
         "a search found too poor after the charge",
         "privacy/oracle.py",
-        "        sparse_vector.insist_payable(sensitivity, epsilon)\n",
+        "        sparse_vector.insist_payable(moves, epsilon)\n",
         "",
         f"{_ARGUMENTS} -k too_poor",
     ),
     Mutant(
         "half a unit buys an answer",
-        "privacy/arguments.py",
+        "questions/arguments.py",
         "if isinstance(given, bool) or not isinstance(given, Integral):",
         "if given is None:",
         f"{_ARGUMENTS} -k batch_refuses",

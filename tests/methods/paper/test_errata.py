@@ -16,7 +16,8 @@ from sottovoce.datasets import covertype, ijcnn1
 from sottovoce.methods.paper.constants import NoiseShare, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.privacy import sampling
-from sottovoce.questions import Answer, Problem
+from sottovoce.problem import Problem
+from sottovoce.questions import Answer
 from sottovoce.result import Tolerance
 
 needs_ijcnn1 = pytest.mark.skipif(

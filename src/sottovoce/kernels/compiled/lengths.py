@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Vector
-from sottovoce.geometry import Geometry
 from sottovoce.kernels.compiled.jit import compiled
+from sottovoce.questions.geometry import Geometry
 
 
 def squares(features: Any, geometry: Geometry) -> Vector:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.errors import ParameterError
-from sottovoce.questions import Calibration
+from sottovoce.problem import Calibration
 
 if TYPE_CHECKING:
-    from sottovoce.questions import Problem
+    from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
 
 PUBLISHED_GAP = 0.5

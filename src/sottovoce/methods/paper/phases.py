@@ -16,7 +16,8 @@ from sottovoce.methods.paper.constants import PUBLISHED_GAP, PUBLISHED_SLACK, Cu
 from sottovoce.methods.paper.gap import Gap, PublicGap
 from sottovoce.methods.paper.pricing import Screened, Sufficient, priced
 from sottovoce.methods.stopping import Certified, Promising, StoppingTest, WithinNoise
-from sottovoce.questions import Calibration
+from sottovoce.problem import Calibration
+from sottovoce.questions import Gradient, Hessian
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.paper.descent import CurvatureDescent
     from sottovoce.methods.paper.trust_region import TrustRegion
-    from sottovoce.questions import Problem, Questions
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Questions
 
 
 @final
@@ -225,8 +227,8 @@ class PaperMethod(Method):
         sigma = math.sqrt(self.questions * visits / (2.0 * rho))
         n, dim = ask.problem.n, ask.problem.dim
         return (
-            ask.price(Query.GRADIENT, w, 2.0 / n * sigma),
-            ask.price(Query.HESSIAN, w, 2.0 * math.sqrt(dim) / n * sigma),
+            ask.price(Gradient(w), 2.0 / n * sigma),
+            ask.price(Hessian(w), 2.0 * math.sqrt(dim) / n * sigma),
             ask.search_price(1.0 / sigma),
         )
 

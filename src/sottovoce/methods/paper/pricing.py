@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from sottovoce.accounting.events import Query
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.loop import Rule, Walk
 from sottovoce.methods.paper.descent import CurvatureDescent
+from sottovoce.questions import Gradient
 
 if TYPE_CHECKING:
     from sottovoce.methods.paper.trust_region import TrustRegion
@@ -87,7 +87,7 @@ class Sufficient:
         return curvature_of(walk.problem).price(walk, ask, noise, level)
 
     def _gradient(self, walk: Walk, ask: Derivatives, noise: float) -> int:
-        return ask.price(Query.GRADIENT, walk.w, noise / math.sqrt(walk.problem.dim))
+        return ask.price(Gradient(walk.w), noise / math.sqrt(walk.problem.dim))
 
 
 @final

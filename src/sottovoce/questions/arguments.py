@@ -17,6 +17,7 @@ from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.problem import Problem
 
 MOST_LENGTHS = 10_000
 """Most lengths that one line search tries."""
@@ -31,6 +32,11 @@ def vector(name: str, given: Any, dim: int) -> Vector:
         if held.dtype.kind in "biuf" and held.shape == (dim,):
             return np.array(held, dtype=np.float64)
     raise ParameterError(f"{name} must hold {dim} real numbers, in one dimension.")
+
+
+def weights(given: Any, problem: Problem) -> Vector:
+    """Weights, which are public, pulled into the ball in which every exact answer is finite."""
+    return problem.within_limit(vector("weights", given, problem.dim))
 
 
 def unit_vector(given: Any, dim: int) -> Vector:

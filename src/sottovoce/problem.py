@@ -1,27 +1,19 @@
-"""What a method may know: public constants, questions with a price, noisy answers.
-
-Methods import this room and never the ones that hold data. The Oracle implements `Questions`.
-"""
+"""Public constants of a risk: all that a method may know besides noisy answers."""
 
 from __future__ import annotations
 
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sottovoce.regularizers import L2, Regularizer
 
 if TYPE_CHECKING:
-    from sottovoce.accounting.events import Query
-    from sottovoce.arrays import Matrix, Vector
-    from sottovoce.geometry import Geometry
+    from sottovoce.arrays import Vector
     from sottovoce.losses import Loss
-    from sottovoce.moments import Indices, Moments
-
-T = TypeVar("T")
 
 LARGEST_MATRIX = 5000
 """Most columns for which a square matrix is formed: 200 MB of float64."""
@@ -203,88 +195,3 @@ class Problem:
         unit = finite / largest
         reach = self.weight_limit / float(np.linalg.norm(unit))
         return finite if largest <= reach else unit * reach
-
-
-@dataclass(frozen=True)
-class Answer(Generic[T]):
-    """A released value, the standard deviation of its noise, and what it cost.
-
-    For a vector the noise is independent in each entry; for a symmetric matrix `scale` is at least the
-    diagonal's and off-diagonal entries have scale/sqrt2. `sampling` bounds the root mean square distance of a
-    batch's answer from that of all records; it is 0 when all were read."""
-
-    value: T
-    scale: float
-    units: int
-    sampling: float = 0.0
-
-
-class Derivatives(Protocol):
-    """Gradients and Hessians at a price, charged before data is touched."""
-
-    @property
-    def problem(self) -> Problem: ...
-
-    @property
-    def units_left(self) -> int:
-        """What the run may still spend, in the ledger's integer units."""
-
-    def mu_squared(self, units: int) -> float:
-        """The Gaussian-privacy cost (Delta/scale)^2 that `units` buy in a plain Gaussian query."""
-
-    def gradient(self, w: Vector, units: int) -> Answer[Vector]: ...
-
-    def hessian(self, w: Vector, units: int) -> Answer[Matrix]: ...
-
-    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
-        """The Hessian at w times `direction`, taken at length 1."""
-
-    def price(self, query: Query, w: Vector, scale: float) -> int:
-        """Units at which a gradient, Hessian or product at w gets noise of sd `scale` at most.
-
-        Reads no data."""
-
-
-class Questions(Derivatives, Protocol):
-    """The Oracle as a method sees it. Every question is charged before data is touched."""
-
-    def gram(self, units: int) -> Answer[Matrix]: ...
-
-    def gram_diagonal(self, units: int) -> Answer[Vector]:
-        """Each column's mean square."""
-
-    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
-        """Column means and mean squares in one release, squares summed over `groups` of columns if given.
-
-        `balance` = (R sd of means / sd of squares)^2."""
-
-    def reshaped(self, geometry: Geometry) -> Questions:
-        """The same questions, run and ledger in other coordinates, each record's influence capped."""
-
-    def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
-        """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `directions`."""
-
-    def gradient_norm(self, w: Vector, units: int) -> Answer[float]: ...
-
-    def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]: ...
-
-    def backtrack(
-        self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
-    ) -> int | None:
-        """First i at which f(w) - f(w + lengths[i] direction) exceeds required[i], by AboveThreshold."""
-
-    def grid(
-        self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
-    ) -> Answer[Vector]:
-        """f(w) - f(w + gamma_i direction) for gamma_i = longest shrink^i, i < count, in one release."""
-
-    def value(self, w: Vector, units: int) -> Answer[float]: ...
-
-    def search_price(self, epsilon: float) -> int:
-        """Units at which `backtrack` is epsilon-differentially private."""
-
-    def batched(self, size: int, *, shared: bool = False) -> Derivatives:
-        """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
-
-        Fresh for every question; with `shared`, a gradient and the Hessian after it come from one batch and
-        are charged together, whether or not the Hessian is asked for."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sottovoce.errors import ParameterError
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.symmetric import smat, svec
+from sottovoce.privacy.packing import smat, svec
 
 
 def symmetric(d, seed):

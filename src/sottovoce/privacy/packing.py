@@ -1,17 +1,18 @@
-"""Symmetric matrices as vectors, so that one Gaussian release serves both."""
+"""Numbers and symmetric matrices as vectors, so that one Gaussian release serves every form of answer."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
+from sottovoce.questions import Form
 
 SQRT2 = math.sqrt(2.0)
 
@@ -52,14 +53,14 @@ def smat(v: Vector) -> Matrix:
 
 
 class Packing(NamedTuple):
-    """A way to write a symmetric matrix as a vector no longer than its Frobenius norm, and back.
+    """A way to write an answer as a vector no longer than its norm, and back.
 
-    Noise of sd s on the vector has, in the matrix, sd at most s * widening on the diagonal and exactly or at
+    Noise of sd s on the vector has, in a matrix, sd at most s * widening on the diagonal and exactly or at
     most s * widening / sqrt2 off it."""
 
-    pack: Callable[[Matrix], Vector]
-    unpack: Callable[[Vector], Matrix]
-    widening: float
+    pack: Callable[[Any], Vector]
+    unpack: Callable[[Vector], Any]
+    widening: float = 1.0
 
 
 def triangle(A: Matrix) -> Vector:
@@ -73,6 +74,12 @@ def mirrored(v: Vector) -> Matrix:
     return smat(v * _layout(d)[2])
 
 
-def packing_for(published: bool) -> Packing:
-    """`svec`, or the paper's independent noise of one sd on and above the diagonal."""
-    return Packing(triangle, mirrored, SQRT2) if published else Packing(svec, smat, 1.0)
+def packing_for(form: Form, *, published: bool = False) -> Packing:
+    """For a matrix `svec`, or the paper's independent noise of one sd on and above the diagonal."""
+    match form:
+        case Form.NUMBER:
+            return Packing(lambda number: np.array([number]), lambda released: float(released[0]))
+        case Form.VECTOR:
+            return Packing(lambda vector: vector, lambda released: released)
+        case Form.SYMMETRIC:
+            return Packing(triangle, mirrored, SQRT2) if published else Packing(svec, smat)

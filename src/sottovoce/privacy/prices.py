@@ -1,0 +1,176 @@
+"""What questions cost and how noisy their answers are: bounds, a run that pays, no data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from sottovoce import questions
+from sottovoce.accounting.checks import positive, whole
+from sottovoce.accounting.events import (
+    GaussianEvent,
+    PureEvent,
+    Query,
+    SharedBatchEvent,
+    SubsampledGaussianEvent,
+)
+from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.privacy.lattice import calibrate
+from sottovoce.privacy.packing import packing_for
+from sottovoce.problem import Calibration
+from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, arguments
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Run
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.privacy.lattice import Calibration as Noising
+    from sottovoce.privacy.packing import Packing
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer, Backtrack, Geometry, Question
+
+T = TypeVar("T")
+
+PRICE_SLACK = 1.0 + 2.0**-20
+"""Covers what the noise lattice adds to a sensitivity when a price is quoted beforehand."""
+
+
+class _Priced(Derivatives):
+    """Base of all prices and oracles: how far answers move and who pays. Never copied."""
+
+    def __init__(self, bounds: Bounds, run: Run) -> None:
+        self._bounds = bounds
+        self._run = run
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError("an oracle holds data and a ledger and cannot be pickled or copied.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.problem.n} records, {self._run!r})"
+
+    @property
+    def problem(self) -> Problem:
+        return self._bounds.problem
+
+    @property
+    def units_left(self) -> int:
+        return self._run.units_left
+
+    def mu_squared(self, units: int) -> float:
+        return self._run.currency.mu_squared(units)
+
+    def ask(self, question: Question[T], units: int) -> Answer[T]:
+        raise ParameterError("prices are known without data, answers are not: ask an oracle.")
+
+    def packing(self, question: Question[T]) -> Packing:
+        """How an answer is laid out for its noise. The paper's own layout is for its Hessian alone."""
+        published = self._bounds.calibration is Calibration.PUBLISHED and question.kind is Query.HESSIAN
+        return packing_for(question.form, published=published)
+
+    def _affordable(self, units: int) -> int:
+        given = arguments.units(units)
+        if not 1 <= given <= self.units_left:
+            raise BudgetExceeded(
+                f"this question was given {'no' if given < 1 else 'more'} units of privacy, "
+                f"{self.units_left} are left. Nothing was released. Raise the budget or plan fewer steps."
+            )
+        return given
+
+
+class Prices(_Priced, Questions):
+    """Prices of questions about all records."""
+
+    def noising(self, question: Question[T], units: int) -> Noising:
+        """The noise that `units` buy."""
+        entries = question.entries(self.problem)
+        return calibrate(question.moves(self._bounds), self.mu_squared(units), entries)
+
+    def price(self, question: Question[T], scale: float) -> int:
+        moves = question.admitted(self.problem).moves(self._bounds)
+        return self._run.currency.price(GaussianEvent(question.kind, moves * PRICE_SLACK, scale, 1, 0.0))
+
+    def search(self, question: Backtrack, units: int) -> int | None:
+        raise ParameterError("prices are known without data, answers are not: ask an oracle.")
+
+    def reshaped(self, geometry: Geometry) -> Questions:
+        raise ParameterError("prices are known without data, other coordinates are not: ask an oracle.")
+
+    def search_price(self, epsilon: float) -> int:
+        return self._run.currency.price(
+            PureEvent(Query.LINE_SEARCH, positive("epsilon", epsilon) * PRICE_SLACK)
+        )
+
+    def batched(self, size: int, *, shared: bool = False) -> BatchPrices:
+        return BatchPrices(self._bounds, self._run, size=size, shared=shared)
+
+
+class BatchPrices(_Priced):
+    """Prices of questions about secret batches of fixed size, amplified by their secrecy.
+
+    With `shared`, a gradient and a Hessian share a batch and are charged as one event."""
+
+    def __init__(self, bounds: Bounds, run: Run, *, size: int, shared: bool) -> None:
+        size = whole("the size of a batch", size)
+        if size > bounds.problem.n:
+            raise ParameterError(f"a batch holds between 1 and n={bounds.problem.n} records, got {size}.")
+        super().__init__(bounds, run)
+        self._size = size
+        self._shared = bool(shared)
+        self._batch_bounds = replace(
+            bounds, problem=replace(bounds.problem, n=size), arithmetic=replace(bounds.arithmetic, n=size)
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
+
+    def noising(self, question: Question[T], units: int, parts: int = 1) -> Noising:
+        """The noise that `units` buy for one of `parts` answers from the same batch."""
+        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n)
+        mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
+        return calibrate(question.moves(self._batch_bounds), mu_squared, question.entries(self.problem))
+
+    def price(self, question: Question[T], scale: float) -> int:
+        question = question.admitted(self.problem)
+        own = question.moves(self._batch_bounds)
+        if not self._shared:
+            event = SubsampledGaussianEvent(
+                question.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n
+            )
+            return self._run.currency.price(event)
+        parts = tuple(
+            GaussianEvent(part.kind, moves * PRICE_SLACK, moves / own * scale, 1, 0.0)
+            for part in pair(question)
+            for moves in (part.moves(self._batch_bounds),)
+        )
+        return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
+
+    def sampling(self, question: Question[T]) -> float:
+        """Root mean square distance of a batch's answer from that of all records, at most."""
+        return batch_deviation(question.term(self.problem), self.problem.n, self._size)
+
+
+def pair(question: Question[T]) -> tuple[Gradient, Hessian]:
+    """The gradient and the Hessian that share a batch, at the point of either."""
+    if not isinstance(question, Gradient | Hessian):
+        raise ParameterError("a shared batch pairs a gradient with a Hessian; products need fresh ones.")
+    return Gradient(question.w), Hessian(question.w)
+
+
+def batch_deviation(term: float, n: int, size: int) -> float:
+    """Root mean square of ||g_S - g||: sup||term|| / sqrt(m), times what is left out of the batch."""
+    left_out = (n - size) / max(1, n - 1)
+    return term * math.sqrt(left_out / size)
+
+
+_KNOWN = frozenset(
+    kind
+    for kind in vars(questions).values()
+    if isinstance(kind, type) and issubclass(kind, questions.Question) and "kind" in vars(kind)
+)
+
+
+def insist_known(question: Question[T]) -> Question[T]:
+    """A question of the room `questions`: its bound has been proven, one brought by a method has not."""
+    if type(question) not in _KNOWN:
+        raise ParameterError("an oracle answers the questions of sottovoce.questions and no others.")
+    return question

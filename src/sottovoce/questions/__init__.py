@@ -1,0 +1,43 @@
+"""What a method may ask. Each question is written once: name, length, bound, computation.
+
+No data is held here: a question meets it only inside an oracle. An oracle answers the questions of this room
+and no others, so a method cannot bring one with a bound of its own."""
+
+from sottovoce.questions.asking import Derivatives, Questions
+from sottovoce.questions.base import Answer, AtWeights, Form, Question
+from sottovoce.questions.derivatives import (
+    CurvatureProduct,
+    Gradient,
+    GradientNorm,
+    Hessian,
+    SmallestEigenvalue,
+    Value,
+)
+from sottovoce.questions.features import Gram, GramDiagonal
+from sottovoce.questions.geometry import Geometry
+from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
+from sottovoce.questions.moments import ColumnMoments, Moments
+
+__all__ = [
+    "SHORTEST_TRIAL",
+    "Answer",
+    "AtWeights",
+    "Backtrack",
+    "ColumnMoments",
+    "CurvatureProduct",
+    "Derivatives",
+    "Form",
+    "Geometry",
+    "Gradient",
+    "GradientNorm",
+    "Gram",
+    "GramDiagonal",
+    "Grid",
+    "Hessian",
+    "Moments",
+    "Question",
+    "Questions",
+    "SmallestEigenvalue",
+    "Trials",
+    "Value",
+]

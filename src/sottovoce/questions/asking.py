@@ -1,0 +1,117 @@
+"""How a method asks: the oracle as a method sees it. Every question is charged before data is touched."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, TypeVar
+
+from sottovoce.questions.derivatives import (
+    CurvatureProduct,
+    Gradient,
+    GradientNorm,
+    Hessian,
+    SmallestEigenvalue,
+    Value,
+)
+from sottovoce.questions.features import Gram, GramDiagonal
+from sottovoce.questions.lines import Backtrack, Grid, Trials
+from sottovoce.questions.moments import ColumnMoments
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.problem import Problem
+    from sottovoce.questions.base import Answer, Question
+    from sottovoce.questions.geometry import Geometry
+    from sottovoce.questions.moments import Indices, Moments
+
+T = TypeVar("T")
+
+
+class Derivatives(ABC):
+    """Gradients and Hessians at a price, of all records or of batches."""
+
+    @property
+    @abstractmethod
+    def problem(self) -> Problem: ...
+
+    @property
+    @abstractmethod
+    def units_left(self) -> int:
+        """What the run may still spend, in the ledger's integer units."""
+
+    @abstractmethod
+    def mu_squared(self, units: int) -> float:
+        """The Gaussian-privacy cost (Delta/scale)^2 that `units` buy in a plain Gaussian query."""
+
+    @abstractmethod
+    def price(self, question: Question[T], scale: float) -> int:
+        """Units at which a question gets noise of sd `scale` at most. Reads no data."""
+
+    @abstractmethod
+    def ask(self, question: Question[T], units: int) -> Answer[T]:
+        """The noisy answer for `units`, or a refusal that costs nothing."""
+
+    def gradient(self, w: Vector, units: int) -> Answer[Vector]:
+        return self.ask(Gradient(w), units)
+
+    def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
+        return self.ask(Hessian(w), units)
+
+    def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
+        return self.ask(CurvatureProduct(w, direction), units)
+
+
+class Questions(Derivatives):
+    """Everything that may be asked of all records."""
+
+    @abstractmethod
+    def search(self, question: Backtrack, units: int) -> int | None:
+        """The index that AboveThreshold finds for `units`, or None."""
+
+    @abstractmethod
+    def search_price(self, epsilon: float) -> int:
+        """Units at which `search` is epsilon-differentially private."""
+
+    @abstractmethod
+    def batched(self, size: int, *, shared: bool = False) -> Derivatives:
+        """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
+
+        Fresh for every question; with `shared`, a gradient and the Hessian after it come from one batch and
+        are charged together, whether or not the Hessian is asked for."""
+
+    @abstractmethod
+    def reshaped(self, geometry: Geometry) -> Questions:
+        """The same questions, run and ledger in other coordinates, each record's influence capped."""
+
+    def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
+        """Column means and mean squares in one release; see `ColumnMoments`."""
+        question = ColumnMoments(balance, groups)
+        return question.separated(self.ask(question, units), self.problem)
+
+    def gram(self, units: int) -> Answer[Matrix]:
+        return self.ask(Gram(), units)
+
+    def gram_diagonal(self, units: int) -> Answer[Vector]:
+        return self.ask(GramDiagonal(), units)
+
+    def trials(self, w: Vector, directions: Matrix, units: int) -> Answer[Vector]:
+        return self.ask(Trials(w, directions), units)
+
+    def gradient_norm(self, w: Vector, units: int) -> Answer[float]:
+        return self.ask(GradientNorm(w), units)
+
+    def smallest_eigenvalue(self, w: Vector, units: int) -> Answer[float]:
+        return self.ask(SmallestEigenvalue(w), units)
+
+    def value(self, w: Vector, units: int) -> Answer[float]:
+        return self.ask(Value(w), units)
+
+    def grid(
+        self, w: Vector, direction: Vector, longest: float, shrink: float, count: int, units: int
+    ) -> Answer[Vector]:
+        return self.ask(Grid(w, direction, longest, shrink, count), units)
+
+    def backtrack(
+        self, w: Vector, direction: Vector, lengths: Vector, required: Vector, units: int
+    ) -> int | None:
+        return self.search(Backtrack(w, direction, lengths, required), units)

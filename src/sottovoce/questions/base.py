@@ -1,0 +1,89 @@
+"""One question: its name in the ledger, its length, how far one record moves it, and how it is computed."""
+
+from __future__ import annotations
+
+import enum
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from sottovoce.errors import ParameterError
+from sottovoce.questions import arguments
+
+if TYPE_CHECKING:
+    from sottovoce.accounting.events import Query
+    from sottovoce.arrays import Vector
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.problem import Problem
+    from sottovoce.risks.protocol import ExactRisk
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """A released value, the standard deviation of its noise, and what it cost.
+
+    For a vector the noise is independent in each entry; for a symmetric matrix `scale` is at least the
+    diagonal's and off-diagonal entries have scale/sqrt2. `sampling` bounds the root mean square distance of a
+    batch's answer from that of all records; it is 0 when all were read."""
+
+    value: T
+    scale: float
+    units: int
+    sampling: float = 0.0
+
+
+class Form(enum.Enum):
+    """What an answer looks like."""
+
+    NUMBER = enum.auto()
+    VECTOR = enum.auto()
+    SYMMETRIC = enum.auto()
+
+
+class Question(ABC, Generic[T]):
+    """One question. `moves` is the sensitivity to charge for, `exact` what the noise is added to."""
+
+    kind: ClassVar[Query]
+    form: ClassVar[Form] = Form.VECTOR
+
+    @abstractmethod
+    def length(self, problem: Problem) -> int:
+        """Entries of the answer; for a symmetric matrix, its columns."""
+
+    @abstractmethod
+    def moves(self, bounds: Bounds) -> float:
+        """How far one record can move the computed answer, in l2 or Frobenius norm."""
+
+    @abstractmethod
+    def exact(self, risk: ExactRisk) -> Any:
+        """The answer before noise: a number, a vector or a symmetric matrix."""
+
+    def admitted(self, problem: Problem) -> Self:
+        """The question as it will be answered, or a refusal: decided by public numbers alone."""
+        return self
+
+    def term(self, problem: Problem) -> float:
+        """Largest norm of what one record adds to the mean: how far a batch's answer may stray."""
+        raise ParameterError(f"the {self.kind.value} is asked of all records, not of a batch.")
+
+    def entries(self, problem: Problem) -> int:
+        """Numbers that are released."""
+        length = self.length(problem)
+        return length * (length + 1) // 2 if self.form is Form.SYMMETRIC else length
+
+    def spread(self, problem: Problem) -> float:
+        """About the norm of noise of sd 1 on the answer; for a matrix the spectral one."""
+        return math.sqrt((2.0 if self.form is Form.SYMMETRIC else 1.0) * self.length(problem))
+
+
+@dataclass(frozen=True)
+class AtWeights(Question[T]):
+    """A question about one point, which is public and lies in the ball where every answer is finite."""
+
+    w: Vector
+
+    def admitted(self, problem: Problem) -> Self:
+        return replace(self, w=arguments.weights(self.w, problem))

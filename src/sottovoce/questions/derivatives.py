@@ -1,0 +1,125 @@
+"""Questions about the derivatives of a risk at one point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self, TypeVar, final
+
+import numpy as np
+
+from sottovoce.accounting.events import Query
+from sottovoce.questions import arguments
+from sottovoce.questions.base import AtWeights, Form
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.problem import Problem
+    from sottovoce.risks.protocol import ExactRisk
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True)
+class Gradient(AtWeights["Vector"]):
+    kind = Query.GRADIENT
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.gradient(self.w)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        return risk.gradient(self.w)
+
+    def term(self, problem: Problem) -> float:
+        return problem.slope * problem.influence
+
+
+class _OfCurvature(AtWeights[T]):
+    def term(self, problem: Problem) -> float:
+        return max(problem.curvature_low, problem.curvature_high) * problem.energy
+
+
+@final
+@dataclass(frozen=True)
+class Hessian(_OfCurvature["Matrix"]):
+    kind = Query.HESSIAN
+    form = Form.SYMMETRIC
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.hessian(self.w)
+
+    def exact(self, risk: ExactRisk) -> Matrix:
+        return risk.hessian(self.w)
+
+
+@final
+@dataclass(frozen=True)
+class CurvatureProduct(_OfCurvature["Vector"]):
+    """The Hessian at w times `direction`, taken at length 1."""
+
+    direction: Vector
+    kind = Query.CURVATURE_PRODUCT
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def admitted(self, problem: Problem) -> Self:
+        return replace(
+            super().admitted(problem), direction=arguments.unit_vector(self.direction, problem.dim)
+        )
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.curvature_product(self.w)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        return risk.curvature_product(self.w, self.direction)
+
+
+class _NumberAtWeights(AtWeights[float]):
+    form = Form.NUMBER
+
+    def length(self, problem: Problem) -> int:
+        return 1
+
+
+@final
+@dataclass(frozen=True)
+class GradientNorm(_NumberAtWeights):
+    kind = Query.GRADIENT_NORM
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.gradient_norm(self.w)
+
+    def exact(self, risk: ExactRisk) -> float:
+        return float(np.linalg.norm(risk.gradient(self.w)))
+
+
+@final
+@dataclass(frozen=True)
+class SmallestEigenvalue(_NumberAtWeights):
+    kind = Query.EIGENVALUE
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.smallest_eigenvalue(self.w)
+
+    def exact(self, risk: ExactRisk) -> float:
+        return risk.smallest_eigenvalue(self.w)
+
+
+@final
+@dataclass(frozen=True)
+class Value(_NumberAtWeights):
+    kind = Query.VALUE
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.value(self.w)
+
+    def exact(self, risk: ExactRisk) -> float:
+        return risk.value(self.w)

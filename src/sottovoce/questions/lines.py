@@ -1,0 +1,129 @@
+"""Questions about how far a risk falls along steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from sottovoce.accounting.events import Query
+from sottovoce.errors import ParameterError
+from sottovoce.questions import arguments
+from sottovoce.questions.base import AtWeights
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.problem import Problem
+    from sottovoce.risks.protocol import ExactRisk
+
+SHORTEST_TRIAL = 1e-6
+"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would drown their difference."""
+
+
+@final
+@dataclass(frozen=True)
+class Trials(AtWeights["Vector"]):
+    """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `steps`."""
+
+    steps: Matrix
+    kind = Query.TRIALS
+
+    def length(self, problem: Problem) -> int:
+        return len(self.steps)
+
+    def admitted(self, problem: Problem) -> Self:
+        """With the steps as taken: rounding w + p or the public limit on weights may have changed them."""
+        w = arguments.weights(self.w, problem)
+        asked = arguments.steps(self.steps, problem.dim)
+        steps = np.stack([arguments.weights(w + p, problem) for p in asked]) - w
+        if not np.all(np.linalg.norm(steps, axis=1) * problem.radius >= SHORTEST_TRIAL):
+            raise ParameterError("a trial step is too short to be told from rounding; drop it.")
+        return replace(self, w=w, steps=steps)
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.trials(self.w, self.steps)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        lengths: Vector = np.linalg.norm(self.steps, axis=1)
+        return risk.trials(self.w, self.steps) / lengths
+
+
+@final
+@dataclass(frozen=True)
+class Grid(AtWeights["Vector"]):
+    """f(w) - f(w + gamma_i direction) for gamma_i = longest shrink^i, i < count, in one release."""
+
+    direction: Vector
+    longest: float
+    shrink: float
+    count: int
+    kind = Query.LINE_SEARCH
+
+    def length(self, problem: Problem) -> int:
+        return self.count
+
+    def admitted(self, problem: Problem) -> Self:
+        lengths = arguments.grid_lengths(self.longest, self.shrink, self.count)
+        direction, lengths = _line(self.direction, lengths, problem)
+        return replace(
+            super().admitted(problem),
+            direction=direction,
+            longest=float(lengths[0]),
+            shrink=float(self.shrink),
+            count=lengths.size,
+        )
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.grid(self.w, self.direction, self.longest, self.shrink, self.count)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        line = risk.along(self.w, self.direction)
+        lengths = self.longest * self.shrink ** np.arange(self.count)
+        return np.array([line.decrease(float(length)) for length in lengths])
+
+
+@final
+@dataclass(frozen=True)
+class Backtrack:
+    """First i at which f(w) - f(w + lengths[i] direction) exceeds required[i]: one index, by AboveThreshold.
+
+    Every comparison moves by at most what the longest step allows."""
+
+    w: Vector
+    direction: Vector
+    lengths: Vector
+    required: Vector
+    kind: ClassVar[Query] = Query.LINE_SEARCH
+
+    def admitted(self, problem: Problem) -> Self:
+        direction, lengths = _line(self.direction, self.lengths, problem)
+        return replace(
+            self,
+            w=arguments.weights(self.w, problem),
+            direction=direction,
+            lengths=lengths,
+            required=arguments.requirements(self.required, lengths.size),
+        )
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.difference(self.w, self._longest)
+
+    def exact(self, risk: ExactRisk) -> Iterator[float]:
+        """Each comparison when its turn comes."""
+        line = risk.along(self.w, self.direction)
+        return (line.decrease(float(a)) - float(b) for a, b in zip(self.lengths, self.required, strict=True))
+
+    @property
+    def _longest(self) -> Vector:
+        return float(np.max(self.lengths)) * self.direction
+
+
+def _line(direction: Vector, lengths: Vector, problem: Problem) -> tuple[Vector, Vector]:
+    direction, lengths = arguments.line(direction, lengths, problem.dim)
+    longest = float(np.linalg.norm(direction)) * float(np.max(lengths))
+    if not longest <= problem.weight_limit * (1.0 + 1e-9):
+        raise ParameterError("a trial step reaches beyond the public limit on weights; shorten it.")
+    return direction, lengths

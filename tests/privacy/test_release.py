@@ -1,0 +1,59 @@
+"""The two ways out, and who may ask."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.accounting import Ledger
+from sottovoce.accounting.events import GaussianEvent, Query
+from sottovoce.privacy import release
+from sottovoce.privacy.lattice import calibrate
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.prices import Prices
+from sottovoce.questions import Gradient
+from tests import problems
+
+BUDGET = sv.Budget(epsilon=1.0, delta=1e-6)
+
+
+def test_a_paid_answer_is_drawn_once() -> None:
+    """A second draw would be a second answer about the same data, for nothing."""
+    noising = calibrate(1.0, 0.01, 2)
+    event = GaussianEvent(Query.GRADIENT, noising.sensitivity, noising.scale, 2, noising.step)
+    ledger = Ledger(BUDGET)
+    units, (paid,) = release.gaussian(
+        ledger.run(BUDGET), SimulatedNoise(0), event, (noising, lambda: np.zeros(2))
+    )
+    assert [grant.units for grant in ledger.history] == [units]
+    assert paid.draw().shape == (2,)
+    with pytest.raises(sv.errors.LedgerError, match="released"):
+        paid.draw()
+
+
+def test_a_method_cannot_bring_a_question_with_a_bound_of_its_own() -> None:
+    class Cheap(Gradient):  # type: ignore[misc]  # questions are final: this is the attack
+        def moves(self, bounds: object) -> float:
+            return 1e-12
+
+    ledger = Ledger(BUDGET)
+    ask = Oracle(problems.logistic(), ledger.run(BUDGET), SimulatedNoise(0))
+    with pytest.raises(sv.errors.ParameterError, match="no others"):
+        ask.ask(Cheap(np.zeros(5)), 1000)
+    with pytest.raises(sv.errors.ParameterError, match="no others"):
+        ask.batched(10).ask(Cheap(np.zeros(5)), 1000)
+    assert not ledger.history
+
+
+def test_prices_answer_nothing_and_agree_with_the_oracle() -> None:
+    risk, ledger = problems.logistic(), Ledger(BUDGET)
+    prices = Prices(risk.bounds, ledger.run(BUDGET))
+    ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
+    question = Gradient(np.ones(5))
+    assert prices.price(question, 0.01) == ask.price(question, 0.01)
+    assert prices.noising(question, 10**9).scale == ask.ask(question, 10**9).scale
+    with pytest.raises(sv.errors.ParameterError, match="oracle"):
+        prices.gradient(np.ones(5), 10**9)
+    assert len(ledger.history) == 1
