@@ -98,7 +98,7 @@ PARTITIONS = (
     Mutant(
         "a fingerprint without targets",
         "data/dask_partitions.py",
-        "for part in (*held, targets):",
+        "for part in (*held, targets, *([] if weights is None else [weights])):",
         "for part in held:",
         "tests/system/test_distributed.py -k a_fingerprint_tells",
     ),
@@ -153,8 +153,8 @@ BOUNDS = (
     Mutant(
         "residual gradient ignores the target's reach",
         "privacy/sensitivity.py",
-        "(reach + target_reach) * _ROUND_UP",
-        "reach * _ROUND_UP",
+        "distance = 2.0 * loss.slope_within((reach + target_reach) * _ROUND_UP)",
+        "distance = 2.0 * loss.slope_within(reach * _ROUND_UP)",
         f"{MOVES} gradient_past",
     ),
     Mutant(
