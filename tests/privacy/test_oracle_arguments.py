@@ -15,6 +15,7 @@ from sottovoce.privacy import sensitivity
 from sottovoce.privacy.bounds import norm_above
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Gradient
 
 DIM = 4
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -251,7 +252,7 @@ def test_a_price_is_asked_for_a_positive_scale(scale: Any) -> None:
     risk = neighbours(np.random.default_rng(0), np.ones(DIM))[0]
     ask = Oracle(risk, sv.Ledger(BUDGET).run(BUDGET), SimulatedNoise(0))
     with pytest.raises(sv.errors.ParameterError):
-        ask.price(Query.GRADIENT, np.zeros(DIM), scale)
+        ask.price(Gradient(np.zeros(DIM)), scale)
     with pytest.raises(sv.errors.ParameterError):
         ask.search_price(scale)
     with pytest.raises(sv.errors.ParameterError):
