@@ -10,7 +10,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from sottovoce.errors import DataError
+from sottovoce.accounting.belongings import belongs_to_ledger
+from sottovoce.errors import DataError, LedgerError
 
 T = TypeVar("T")
 
@@ -18,8 +19,13 @@ T = TypeVar("T")
 def write(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Replace a file in one step: the old content or the new, never a part. Text is written as UTF-8.
 
-    The draft lies in the same folder under a random name and gets the mode the user's umask gives."""
+    The draft lies in the same folder under a random name and gets the mode the user's umask gives. A ledger
+    and what belongs to it is never replaced."""
     target = Path(path)
+    if belongs_to_ledger(target):
+        raise LedgerError(
+            f"{os.fspath(path)} belongs to a ledger and is never overwritten. Name another file."
+        )
     data = content.encode("utf-8") if isinstance(content, str) else content
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT
+from sottovoce.cli.options import OUTPUT, Force
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,15 +23,17 @@ def demo(
     report: Annotated[
         Path | None, typer.Option(help="Also write this HTML page.", rich_help_panel=OUTPUT)
     ] = None,
+    force: Force = False,
 ) -> None:
     """Train a private model on real, public data (Covertype) and show what it reached."""
     import numpy as np
 
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
     from sottovoce.data.records import Records
     from sottovoce.datasets import covertype
-    from sottovoce.files import insist_writable, write
+    from sottovoce.files import write
     from sottovoce.losses import Logistic
     from sottovoce.regularizers import L2
     from sottovoce.report import Card, render
@@ -39,8 +41,7 @@ def demo(
     from sottovoce.training import minimize
 
     budget = Budget(epsilon=epsilon, delta=delta)
-    if report is not None:
-        insist_writable(report)
+    insist_free((report,), force=force)
     table = covertype.load().two_classes()
     held_out = table.held_out()
     training, test = table.rows(~held_out), table.rows(held_out)
@@ -59,6 +60,7 @@ def demo(
             "Guarantee": result.guarantee,
             "Certificate": result.certificate,
             "Stopped": result.stop,
+            **out.caveats(result.caveats),
             "Accuracy": f"{accuracy:.4f} on the held-out rows (always saying pine: {always:.4f}). This is "
             "exact because the demo data are public; on private data it would need a share of the budget.",
         }
@@ -66,8 +68,8 @@ def demo(
     if report is not None:
         features = covertype.bounded_names()
         card = Card(dataset="Covertype", features=features, unit=13.0**-0.5, target="spruce rather than pine")
-        write(report, render(result, card))
-        out.say({"Wrote": report})
+        page = render(result, card)
+        out.say({"Wrote": put(report, lambda place: write(place, page), force=force)})
 
 
 def _trace(result: Result) -> Table:

@@ -46,6 +46,7 @@ def evaluate(
     absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
     """
     from sottovoce.accounting import Budget
+    from sottovoce.accounting.caution import caution
     from sottovoce.cli import output as out
     from sottovoce.data import files as tables
     from sottovoce.estimators.declarations import declared_delta
@@ -58,15 +59,25 @@ def evaluate(
         table = tables.read(data, loaded.schema, invalid=invalid, delimiter=delimiter)
         budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)))
         figures = _figures(loaded, table, budget, account, simulate, confidence)
+    weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, len(table.features))
     if as_json:
-        out.say_json(
-            {"simulated": simulate is not None, **{name: _plain(part) for name, part in figures.items()}}
-        )
+        facts = {
+            "simulated": simulate is not None,
+            "ledger": "" if account is None else account.identity,
+            "caveats": [weak] if weak else [],
+        }
+        out.say_json({**facts, **{name: _plain(part) for name, part in figures.items()}})
         return
     if simulate is not None:
         out.say({"Not private": "the noise was simulated from a seed"})
     for name, part in figures.items():
         out.console().print(_shown(name, part))
+    if weak:
+        out.say(out.caveats([weak]))
+    if account is None and simulate is None:
+        out.console().print(
+            "[dim]No ledger was charged: whatever else is released about these records adds its budget.[/]"
+        )
 
 
 def _figures(

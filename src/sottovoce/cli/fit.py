@@ -16,6 +16,7 @@ from sottovoce.cli.options import (
     Delimiter,
     Delta,
     Epsilon,
+    Force,
     Invalid,
     LedgerFile,
     Simulate,
@@ -71,6 +72,7 @@ def fit(
             help="Read a Parquet file on the workers of this Dask scheduler; `local` starts some here.",
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a private model on a CSV or Parquet file.
@@ -79,15 +81,14 @@ def fit(
     """
     from sottovoce import fitting
     from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
     from sottovoce.data.schema import Schema
-    from sottovoce.files import insist_writable, write
+    from sottovoce.files import write
     from sottovoce.report import render
     from sottovoce.result import Tolerance
 
     declared = Schema.load(schema)
-    for path in (output, report):
-        if path is not None:
-            insist_writable(path)
+    insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
     model = fitting.fit(
         data,
@@ -108,10 +109,10 @@ def fit(
         dask=dask,
         progress=out.is_watched(),
     )
-    model.save(output)
+    written = {"model": str(put(output, model.save, force=force))}
     if report is not None:
-        write(report, render(model.result, model.card()))
-    written = {"model": str(output), **({} if report is None else {"report": str(report)})}
+        page = render(model.result, model.card())
+        written["report"] = str(put(report, lambda place: write(place, page), force=force))
     if as_json:
         out.say_json({**written, **out.summary(model.result)})
         return
@@ -121,6 +122,7 @@ def fit(
             "Guarantee": result.guarantee,
             "Certificate": result.certificate,
             "Stopped": result.stop,
+            **out.caveats(result.caveats),
             "Wrote": ", ".join(written.values()),
         }
     )

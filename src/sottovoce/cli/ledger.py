@@ -33,13 +33,17 @@ def create(
     A file may hold several data sets. Keep it on a local disk, back it up, and never use two copies.
     """
     from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.caution import caution
     from sottovoce.cli import output as out
 
     made = Ledger.create(path, dataset=dataset, cap=Budget(epsilon, delta), currency=currency, order=order)
+    weak = tuple(filter(None, [caution(epsilon, delta)]))
     if as_json:
-        out.say_json({"ledger": str(path), "dataset": dataset, "identity": made.identity})
+        facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
+        out.say_json({**facts, "caveats": list(weak)})
     else:
-        out.say({"Created": f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}"})
+        created = f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}"
+        out.say({"Created": created, **out.caveats(weak)})
 
 
 @ledger.command()

@@ -50,6 +50,12 @@ Data: TypeAlias = Annotated[
     Path, typer.Argument(help="A .csv, .csv.gz or .parquet file.", show_default=False)
 ]
 Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
+Force: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace outputs that exist; never an input or a ledger.", rich_help_panel=OUTPUT
+    ),
+]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,16 @@ def say_json(values: dict[str, Any]) -> None:
 def summary(result: Result) -> dict[str, Any]:
     """A result without its weights and trace, for --json."""
     raw = result.to_dict()
-    kept = ("method", "objective", "stop", "guarantee", "certificate", "spending", "simulated", "ledger")
+    kept = (
+        *("method", "objective", "stop", "guarantee", "certificate", "spending", "simulated", "ledger"),
+        "caveats",
+    )
     return {name: raw[name] for name in kept}
+
+
+def caveats(said: Iterable[str]) -> dict[str, object]:
+    """Lines for `say`: what is not promised."""
+    return {"Caveat" if not place else f"Caveat {place + 1}": text for place, text in enumerate(said)}
 
 
 def is_watched() -> bool:
@@ -67,6 +76,11 @@ def is_watched() -> bool:
 def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
     """The ledger of a data set that was created before; nothing is created here by a slip of the pen."""
     if path is None:
+        if dataset is not None:
+            raise LedgerError(
+                f"--dataset {dataset} names what a ledger is charged for, and no ledger is named: nothing "
+                "would be counted. Add --ledger FILE, or leave --dataset out."
+            )
         return None
     from sottovoce.accounting import Ledger
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force
 
 
 def predict(
@@ -17,6 +17,7 @@ def predict(
         Path, typer.Option("--output", "-o", help="CSV file to write.", rich_help_panel=OUTPUT)
     ],
     delimiter: Delimiter = ",",
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict each row of a table; one line of output a row, in its order.
@@ -24,19 +25,20 @@ def predict(
     Predictions are exact functions of the rows: if these are sensitive, so are the predictions.
     """
     from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
     from sottovoce.cli.predictions import as_csv
     from sottovoce.data import files as tables
-    from sottovoce.files import insist_writable, write
+    from sottovoce.files import write
     from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
-    insist_writable(output)
+    insist_free((output,), inputs=(model, data), force=force)
     loaded = Model.load(model)
     with waiting(out.is_watched(), f"reading {data.name}"):
         rows = tables.read(data, loaded.schema, target=False, delimiter=delimiter).features
         content = as_csv(loaded, rows)
-    write(output, content)
+    place = put(output, lambda free: write(free, content), force=force)
     if as_json:
-        out.say_json({"predictions": str(output), "rows": len(rows)})
+        out.say_json({"predictions": str(place), "rows": len(rows)})
     else:
-        out.say({"Predicted": f"{len(rows):,} rows", "Wrote": output})
+        out.say({"Predicted": f"{len(rows):,} rows", "Wrote": place})

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson
+from sottovoce.cli.options import OUTPUT, AsJson, Force
 
 
 def report(
@@ -17,6 +17,7 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="HTML file to write.", rich_help_panel=OUTPUT)
     ],
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write one self-contained page: what is guaranteed, what was reached, where the budget went.
@@ -24,12 +25,14 @@ def report(
     It opens offline, asks nothing of any server, and holds nothing that was not released already.
     """
     from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
     from sottovoce.files import write
     from sottovoce.report import render
 
-    result, card = out.saved_run(run)
-    write(output, render(result, card))
+    insist_free((output,), inputs=(run,), force=force)
+    page = render(*out.saved_run(run))
+    place = put(output, lambda free: write(free, page), force=force)
     if as_json:
-        out.say_json({"report": str(output)})
+        out.say_json({"report": str(place)})
     else:
-        out.say({"Wrote": output})
+        out.say({"Wrote": place})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from sottovoce.cli.options import OUTPUT, AsJson
+from sottovoce.cli.options import OUTPUT, AsJson, Force
 
 if TYPE_CHECKING:
     from sottovoce.reproduce.settings import Selection
@@ -86,6 +86,7 @@ def reproduce(
         Path,
         typer.Option("--output", "-o", help="Folder for runs, tables and charts.", rich_help_panel=OUTPUT),
     ] = Path("reproduction"),
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the experiments of Gao & Wright on public data and show their tables beside ours.
@@ -96,10 +97,16 @@ def reproduce(
     Example: sottovoce reproduce covtype --loss logistic --setting tight --methods majorize 2opt-ls
     """
     from sottovoce.cli import output as out
+    from sottovoce.errors import DataError
     from sottovoce.reproduce import terminal, words
     from sottovoce.reproduce.folder import write_all
-    from sottovoce.reproduce.study import Study
+    from sottovoce.reproduce.study import RUNS, Study
 
+    if output.is_dir() and any(output.iterdir()) and not (output / RUNS).exists() and not force:
+        raise DataError(
+            f"{output} holds files, but no study of this command. Name another folder, or add --force to put "
+            "tables and charts among them."
+        )
     chosen = _selection(dataset, everything, loss, setting, methods, epsilons, calibration, seeds)
     study = Study(
         selection=chosen,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force
 
 
 def schema(
@@ -15,9 +15,7 @@ def schema(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="TOML file to write.", rich_help_panel=OUTPUT)
     ],
-    force: Annotated[
-        bool, typer.Option(help="Replace the file if it exists.", rich_help_panel=OUTPUT)
-    ] = False,
+    force: Force = False,
     delimiter: Delimiter = ",",
     as_json: AsJson = False,
 ) -> None:
@@ -26,16 +24,16 @@ def schema(
     Types, bounds, categories and classes are yours to declare, from what is known without the data.
     """
     from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
     from sottovoce.data.files import column_names
     from sottovoce.data.schema import Schema
-    from sottovoce.errors import DataError
     from sottovoce.files import write
 
-    if output.exists() and not force:
-        raise DataError(f"{output} exists and may hold your declarations. Name another file, or add --force.")
+    insist_free((output,), inputs=(data,), force=force)
     names = column_names(data, delimiter=delimiter)
-    write(output, Schema.template(names))
+    template = Schema.template(names)
+    place = put(output, lambda free: write(free, template), force=force)
     if as_json:
-        out.say_json({"schema": str(output), "columns": list(names)})
+        out.say_json({"schema": str(place), "columns": list(names)})
     else:
-        out.say({"Wrote": f"{output}, {len(names)} columns to declare. Replace every question mark in it."})
+        out.say({"Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it."})

@@ -1,0 +1,89 @@
+"""Where a command may write: over nothing without --force, and never over an input or a ledger."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sottovoce.accounting.belongings import SUFFIXES, belongs_to_ledger
+from sottovoce.errors import DataError, LedgerError
+from sottovoce.files import insist_writable
+
+
+def insist_free(
+    outputs: Iterable[Path | None],
+    *,
+    inputs: Iterable[Path | None] = (),
+    ledger: Path | None = None,
+    force: bool = False,
+) -> None:
+    """Refuse, before any work and any charge, outputs that would destroy something.
+
+    The same file under another spelling, through a link or by a hard link is the same file."""
+    charged = () if ledger is None else tuple(Path(f"{os.path.realpath(ledger)}{part}") for part in SUFFIXES)
+    taken: list[Path] = []
+    for output in filter(None, outputs):
+        if belongs_to_ledger(output) or any(_same(output, part) for part in charged):
+            raise LedgerError(f"{output} belongs to a ledger, which is never overwritten. Name another file.")
+        if any(_same(output, source) for source in filter(None, inputs)):
+            raise DataError(f"{output} is read by this command and never overwritten. Name another file.")
+        if any(_same(output, other) for other in taken):
+            raise DataError(f"{output} is named for two outputs of this command. Name another file for one.")
+        insist_writable(output)
+        if os.path.lexists(output) and not force:
+            raise DataError(f"{output} exists. Name another file, or add --force to replace it.")
+        taken.append(output)
+
+
+def put(output: Path, write: Callable[[Path], None], *, force: bool = False) -> Path:
+    """Let `write` fill the output and say where it lies.
+
+    What came to lie there since it was found free is not overwritten: then it is written beside, under a name
+    of its own, since what has been paid for must not be lost."""
+    if force:
+        write(output)
+        return output
+    place = output if _reserved(output) else output.with_name(_another(output))
+    try:
+        write(place)
+    except BaseException:
+        with suppress(OSError):
+            if not place.stat().st_size:
+                place.unlink()
+        raise
+    return place
+
+
+def _reserved(place: Path) -> bool:
+    """Whether nothing lies there, and an empty file now holds the place. Writing tells of other failures."""
+    try:
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _another(output: Path) -> str:
+    return f"{output.stem}-{secrets.token_hex(4)}{output.suffix}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        if os.path.samefile(one, other):
+            return True
+    return os.path.realpath(one) == os.path.realpath(other) or _spot(one) == _spot(other)
+
+
+def _spot(path: Path) -> object:
+    """Folder and name of a file that may not exist yet: a folder has several spellings, but one inode."""
+    place = Path(os.path.abspath(path))
+    try:
+        folder = place.parent.stat()
+    except OSError:
+        return place
+    return folder.st_dev, folder.st_ino, place.name
