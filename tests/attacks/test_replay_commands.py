@@ -73,7 +73,7 @@ class Desk:
 
     def fit(self, other: str | None, *more: str) -> list[bytes]:
         self.put(other)
-        told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--invalid", "zero")
+        told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--invalid", "zero", "--force")
         return self.run("fit", "claims.csv", *told, *more)
 
 
@@ -159,7 +159,7 @@ def test_fit_on_a_cluster_says_the_same_over_neighbours(desk: Desk, scheduler: s
         desk.put(other)
         table = pyarrow.csv.read_csv(desk.folder / "claims.csv")
         pyarrow.parquet.write_table(table, desk.folder / "claims.parquet")
-        told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--invalid", "zero")
+        told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--force", "--invalid", "zero")
         return desk.run("fit", "claims.parquet", *told, "--dask", scheduler)
 
     insist_same(lambda: fit(None), lambda: fit("1000000,-5,nowhere,perhaps,high,-7"), 3)
@@ -182,7 +182,7 @@ def test_a_row_changes_no_prediction_but_its_own(desk: Desk, other: str) -> None
     found = []
     for row in (None, other):
         desk.put(row)
-        desk.run("predict", "model.json", "claims.csv", "-o", "said.out")
+        desk.run("predict", "model.json", "claims.csv", "-o", "said.out", "--force")
         found.append((desk.folder / "said.out").read_text(encoding="utf-8").splitlines())
     unequal = [place for place, (a, b) in enumerate(zip(*found, strict=True)) if a != b]
     assert set(unequal) <= {PLACE}
@@ -193,6 +193,6 @@ def test_a_page_is_made_from_the_saved_run_alone(desk: Desk) -> None:
     pages = []
     for row in (None, ROWS[0]):
         desk.put(row)
-        pages.append(desk.run("report", "model.json", "-o", "page.html"))
+        pages.append(desk.run("report", "model.json", "-o", "page.html", "--force"))
     assert pages[0] == pages[1]
     assert json.loads((desk.folder / "model.json").read_text(encoding="utf-8"))["dataset"] == "claims"

@@ -70,7 +70,15 @@ def test_json_is_one_object_and_nothing_else(folder: Path, run) -> None:  # type
     assert json.loads(run("predict", "model.json", "claims.csv", "-o", "p.csv", "--json").out)["rows"] == 4000
     assert json.loads(run("report", "model.json", "-o", "r.html", "--json").out) == {"report": "r.html"}
     measured = json.loads(run("evaluate", "model.json", "claims.csv", *BUDGET, "--json").out)
-    assert set(measured) == {"simulated", "accuracy", "log loss", "calibration", "confusion"}
+    assert set(measured) == {
+        "simulated",
+        "ledger",
+        "caveats",
+        "accuracy",
+        "log loss",
+        "calibration",
+        "confusion",
+    }
     assert 0.7 < measured["accuracy"]["value"] < 1.0
     names = json.loads(run("schema", "claims.csv", "-o", "new.toml", "--json").out)["columns"]
     assert names == ["age", "income", "region", "claim", "risk", "cost"]
@@ -86,7 +94,7 @@ def test_a_ledger_counts_every_model_and_refuses_with_code_three(folder: Path, r
     assert twice.code == 1
     assert run(*fit(*charged)).code == 0
     first = (folder / "model.json").read_bytes()
-    refused = run(*fit(*charged))
+    refused = run(*fit(*charged, "--force"))
     assert refused.code == 3
     assert refused.err.count("\n") == 1
     assert "Nothing was released" in refused.err
@@ -96,7 +104,7 @@ def test_a_ledger_counts_every_model_and_refuses_with_code_three(folder: Path, r
     assert "claims" in shown.out
     assert json.loads(run("ledger", "show", "budget.db", "--json").out)["datasets"][0]["spent"] > 0.99
     assert run("ledger", "verify", "budget.db", "--anchor", "model.json").code == 0
-    simulated = run(*fit(*charged, "--simulate", "1"))
+    simulated = run(*fit(*charged, "--simulate", "1", "--force"))
     assert simulated.code == 1
     assert "simulated" in simulated.err
 

@@ -12,7 +12,6 @@ RDP = "tests/accounting/test_rdp.py"
 LATTICE = "tests/accounting/test_lattice_price.py"
 STORE = "tests/accounting/test_sqlite_store.py"
 DAMAGE = "tests/accounting/test_ledger_damage.py"
-LINEAGE = "tests/accounting/test_lineage.py"
 IDENTITY = "tests/accounting/test_ledger_identity.py"
 
 PRICES = (
@@ -114,65 +113,6 @@ PRICES = (
         "share = math.exp(-budget.epsilon) / (1.0 + math.exp(-budget.epsilon))",
         "share = 0.5",
         LATTICE,
-    ),
-)
-
-CHAINS = (
-    Mutant(
-        "a result forgets the run it started from",
-        "training.py",
-        "() if origin is None else origin.lineage",
-        "()",
-        "tests/system/test_chains.py",
-    ),
-    Mutant(
-        "weights lose the result they came from",
-        "result.py",
-        "        mark(self.weights, self.origin)\n\n    def __set",
-        "        pass\n\n    def __set",
-        "tests/system/test_chains.py",
-    ),
-    Mutant(
-        "a forged guarantee loads",
-        "result.py",
-        "if lineage and not guarantee.fits(lineage):",
-        "if False:",
-        "tests/system/test_chains.py",
-    ),
-    Mutant(
-        "lattice priced at each run's own epsilon",
-        f"{A}lineage.py",
-        "(1.0 + math.exp(epsilon)) * variation * (1.0 + 1e-12)",
-        "smallest / 1000.0",
-        LINEAGE,
-    ),
-    Mutant(
-        "the largest run stands for the chain",
-        f"{A}lineage.py",
-        "currency.epsilon(sum(",
-        "currency.epsilon(max(",
-        LINEAGE,
-    ),
-    Mutant(
-        "runs of different currencies summed",
-        f"{A}lineage.py",
-        "if kinds or currency is None:",
-        "if currency is None:",
-        LINEAGE,
-    ),
-    Mutant(
-        "the thousandth for the lattice spent twice",
-        f"{A}lineage.py",
-        "* (1 - LATTICE_SHARE)",
-        "* 1",
-        LINEAGE,
-    ),
-    Mutant(
-        "a promise rounded down",
-        f"{A}lineage.py",
-        "rounding=ROUND_CEILING",
-        "rounding='ROUND_FLOOR'",
-        LINEAGE,
     ),
 )
 

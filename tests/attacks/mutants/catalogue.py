@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attacks.mutants.accounting_defects import CHAINS, FILE, FILTER, PRICES
+from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.attacks.mutants.autodiff_defects import CLIPPING
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
@@ -11,6 +11,7 @@ from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.method_defects import LEVELS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
+from tests.attacks.mutants.promise_defects import CHAINS, KEPT
 
 _EVERYTHING = (
     *RELEASES,
@@ -27,6 +28,7 @@ _EVERYTHING = (
     *BATCHES,
     *PRICES,
     *CHAINS,
+    *KEPT,
     *FILTER,
     *FILE,
     *FRONTS,
