@@ -256,7 +256,7 @@ def test_a_price_is_asked_for_a_positive_scale(scale: Any) -> None:
     with pytest.raises(sv.errors.ParameterError):
         ask.search_price(scale)
     with pytest.raises(sv.errors.ParameterError):
-        ask.price("gradient please", np.zeros(DIM), 1.0)  # type: ignore[arg-type]
+        ask.price("gradient please", 1.0)  # type: ignore[arg-type]
 
 
 def test_a_search_too_poor_for_its_noise_is_refused_before_the_charge() -> None:

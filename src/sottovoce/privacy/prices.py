@@ -86,7 +86,7 @@ class Prices(_Priced, Questions):
         return calibrate(question.moves(self._bounds), self.mu_squared(units), entries)
 
     def price(self, question: Question[T], scale: float) -> int:
-        moves = question.admitted(self.problem).moves(self._bounds)
+        moves = insist_known(question).admitted(self.problem).moves(self._bounds)
         return self._run.currency.price(GaussianEvent(question.kind, moves * PRICE_SLACK, scale, 1, 0.0))
 
     def search(self, question: Backtrack, units: int) -> int | None:
@@ -130,7 +130,7 @@ class BatchPrices(_Priced):
         return calibrate(question.moves(self._batch_bounds), mu_squared, question.entries(self.problem))
 
     def price(self, question: Question[T], scale: float) -> int:
-        question = question.admitted(self.problem)
+        question = insist_known(question).admitted(self.problem)
         own = question.moves(self._batch_bounds)
         if not self._shared:
             event = SubsampledGaussianEvent(
