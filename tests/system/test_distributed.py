@@ -261,11 +261,12 @@ def test_only_a_worker_s_part_can_be_pickled(client):
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
-def test_a_fingerprint_tells_every_entry_target_and_place(form):
+def test_a_fingerprint_tells_every_entry_target_weight_and_place(form):
     X, y = arrays(n=300)
 
-    def print_of(X, y):
-        return fingerprint(sv.Records.from_arrays(form(X), y, labels=(-1, 1))._rows)
+    def print_of(X, y, weights=None):
+        rows = sv.Records.from_arrays(form(X), y, labels=(-1, 1), sample_weight=weights)._rows
+        return fingerprint(rows)
 
     known = print_of(X, y)
     assert known == print_of(X.copy(), y.copy())
@@ -273,8 +274,12 @@ def test_a_fingerprint_tells_every_entry_target_and_place(form):
     nudged[299, np.flatnonzero(X[299])[0]] *= 1.5
     other[299] *= -1
     longer = np.concatenate((X, X)), np.concatenate((y, y))
-    for changed in ((nudged, y), (X, other), (X[::-1], y[::-1]), (X[:-1], y[:-1]), longer):
+    counted = np.full(300, 0.5)
+    for changed in ((nudged, y), (X, other), (X[::-1], y[::-1]), (X[:-1], y[:-1]), longer, (X, y, counted)):
         assert print_of(*changed) != known
+    weighed = print_of(X, y, counted)
+    counted[299] = 0.25
+    assert print_of(X, y, counted) != weighed
 
 
 SOURCE = {}

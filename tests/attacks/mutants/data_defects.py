@@ -99,7 +99,14 @@ PARTITIONS = (
         "a fingerprint without targets",
         "data/dask_partitions.py",
         "for part in (*held, targets, *([] if weights is None else [weights])):",
-        "for part in held:",
+        "for part in (*held, *([] if weights is None else [weights])):",
+        "tests/system/test_distributed.py -k a_fingerprint_tells",
+    ),
+    Mutant(
+        "a fingerprint without weights",
+        "data/dask_partitions.py",
+        "for part in (*held, targets, *([] if weights is None else [weights])):",
+        "for part in (*held, targets):",
         "tests/system/test_distributed.py -k a_fingerprint_tells",
     ),
     Mutant(
