@@ -13,12 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
 from sottovoce.data.encoder import insist_present
+from sottovoce.data.frames import Frame
 from sottovoce.data.records import Records
+from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.model import Model
@@ -146,6 +150,13 @@ def _scaled(target: Any, low: float, high: float) -> Any:
     return (target - (low / 2.0 + high / 2.0)) / (high / 2.0 - low / 2.0)
 
 
+def _scaled_cells(target: Any, low: float, high: float) -> Any:
+    """A partition's target, cell by cell: NaN where it is no number. On a worker."""
+    clipped, usable = Range(low, high).encode(Frame(target.to_frame()).column(target.name))
+    scaled = np.where(usable, _scaled(clipped, low, high), np.nan)
+    return type(target)(scaled, index=target.index, name=target.name)
+
+
 def _connected(address: str) -> AbstractContextManager[Any]:
     if find_spec("distributed") is None:
         raise ParameterError("--dask needs Dask. Install sottovoce[dask].")
@@ -169,7 +180,8 @@ def _records_on(
         target = replace(aim, classes=tuple(labels))
     else:
         assert aim.range is not None
-        frame = frame.assign(**{aim.name: _scaled(frame[aim.name], *aim.range)})
+        scaled = frame[aim.name].map_partitions(_scaled_cells, *aim.range, meta=(aim.name, "f8"))
+        frame = frame.assign(**{aim.name: scaled})
         target = replace(aim, low=-1.0, high=1.0)
     declared = replace(schema, target=target)
     return Records.from_dask(frame, schema=declared, invalid=invalid, client=client)

@@ -15,6 +15,7 @@ from scipy.special import expit, softmax
 
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.estimators.scaling import row_products
 from sottovoce.files import read_json, write
 from sottovoce.result import Result
 
@@ -84,7 +85,7 @@ class Model:
             raise DataError(
                 f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode."
             )
-        scores: Matrix = rows @ weights.T
+        scores = row_products(rows, weights)
         return scores[:, 0] if self._outputs == 1 else scores
 
     def predict(self, rows: NDArray[np.floating[Any]]) -> NDArray[Any]:

@@ -176,7 +176,6 @@ def test_the_encoder_takes_a_path_and_gives_named_columns(tmp_path: Path) -> Non
     ("frame", "words"),
     [
         (FRAME.drop(columns=["age", "grade"]), "no column 'age', 'grade'"),
-        (FRAME.assign(age="s1"), "'age' is declared numeric but holds text"),
         (FRAME.assign(age=pd.Timestamp("2020-01-01")), "'age' is declared numeric"),
         (FRAME.assign(region=7), "'region' is declared with text"),
         (FRAME.assign(grade=pd.Timestamp("2020-01-01")), "'grade' is declared with numbers"),
@@ -268,7 +267,7 @@ def test_an_invalid_field_is_refused_by_name_or_blanked_in_silence(tmp_path: Pat
     [
         ("a.csv", b"age,income\n1,SECRET,3\n", "no column"),
         ("a.csv", BROKEN.encode() + b"1,2,SECRET\n", "as many fields"),
-        ("a.csv", BROKEN.encode().replace(b"north", b"\xff\xfe"), "UTF-8"),
+        ("a.csv", BROKEN.encode().replace(b"north", b"\xff\xfe").replace(b"SECRET1", b"30"), "UTF-8"),
         ("a.csv", b"", "not a header"),
         ("a.csv", b"1,2,SECRET\n", "not a header"),
         ("a.csv", b"SECRET,,x\n", "not a header"),

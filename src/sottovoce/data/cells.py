@@ -1,107 +1,227 @@
-"""From one column, as Arrow or as Python objects, to numbers or to codes of declared values.
+"""Columns read at once, every cell by the rule of `cell` and by itself.
 
-What is missing, unparsable or undeclared becomes NaN or -1: no value ever enters an error message. The type
-of a column is public, so a type that cannot fit its declaration is refused by name.
+A column is a NumPy array of numbers, text or objects, an Arrow array, or values with places (`Coded`). Typed
+ones are read in bulk by conversions that equal the rule: integers to the nearest float64, decimals by their
+digits. No type is ever inferred, and a bulk conversion that fails for one cell changes no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.targets import Label
-from sottovoce.errors import DataError
+from sottovoce.data.cell import MISSING, Codebook, Label, number, spells_missing, text_of, value
 
 Codes = NDArray[np.intp]
 T = TypeVar("T", np.float64, np.intp)
 
-_TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+NUMBERS, TEXT = "biufc", "OUTS"
+"""Kinds of NumPy arrays that are read: numbers in bulk, text and objects one by one."""
 
 
-def numbers(column: Any, name: str) -> Vector:
-    """The column in float64; NaN where a cell is missing or, among objects, not a number."""
-    if isinstance(column, list):
-        return np.array([_number(cell) for cell in column], dtype=np.float64)
-    column, indices = _unpacked(column)
-    if _is_text(column.type):
-        raise _misfit(name, "numeric", "text. Convert it to numbers, or declare its categories")
-    if not _is_number(column.type):
-        raise _misfit(name, "numeric", "neither numbers nor booleans. Convert it to numbers")
-    return _taken(_floats(column), indices, np.nan)
+class Coded(NamedTuple):
+    """A column whose cells are places in a column of values, -1 for a missing cell."""
+
+    values: Any
+    places: NDArray[Any]
 
 
-def parsed(column: Any) -> Vector:
-    """Text as numbers; NaN where it is none. For a file whose fields do not all fit their declared type."""
-    encoded = column.dictionary_encode()
-    values = np.array([_parse(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)
-    return _taken(values, _indices(encoded), np.nan)
+def one_by_one(entries: Iterable[Any]) -> NDArray[Any]:
+    """Objects as they are: NumPy would look at all of them to find a type, or a shape."""
+    listed = list(entries)
+    column = np.empty(len(listed), dtype=object)
+    for place, entry in enumerate(listed):
+        column[place] = entry
+    return column
 
 
-def codes(column: Any, labels: Sequence[Label], name: str) -> Codes:
-    """Position of each cell among the declared labels, -1 for none of them.
+def array(entries: Any) -> NDArray[Any]:
+    """An array of the type that the entries come in; those of a list, which has none, as objects.
 
-    Numbers and booleans are also recognized in text, as a CSV file holds them."""
-    text = isinstance(labels[0], str)
-    if isinstance(column, list):
-        wanted = {label: code for code, label in enumerate(labels)}
-        return np.array([_code(cell, wanted, text) for cell in column], dtype=np.intp)
-    column, indices = _unpacked(column)
-    if _is_null(column.type):
-        found = np.full(len(column), -1, dtype=np.intp)
-    elif _is_text(column.type):
-        found = _text_codes(column, labels)
-    elif text or not _is_number(column.type):
-        kind = "text" if text else "numbers"
-        raise _misfit(name, f"with {kind} as values", "another type. Declare values of the column's own type")
-    else:
-        found = _matched(_floats(column), labels)
-    return _taken(found, indices, -1)
+    Whatever an object raises on the way passes through, and may quote it."""
+    if isinstance(entries, np.ma.MaskedArray | str | bytes):
+        raise TypeError("a mask or one text is no column")
+    return one_by_one(entries) if isinstance(entries, Sequence) else np.asarray(entries)
 
 
-def _text_codes(column: Any, labels: Sequence[Label]) -> Codes:
+def numbers(column: Any) -> Vector:
+    """`cell.number` of each cell."""
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return _taken(numbers(plain.values), plain.places, np.nan)
+    if isinstance(plain, np.ndarray):
+        return _array_numbers(plain)
+    if is_text(plain.type):
+        return _text_numbers(plain)
+    if _is_decimal(plain.type):
+        return _decimal_numbers(plain)
+    if _is_number(plain.type):
+        return _floats(plain)
+    return np.full(len(plain), np.nan)
+
+
+def codes(column: Any, labels: Sequence[Label]) -> Codes:
+    """Position of each cell among the declared labels, -1 for none of them: `Codebook.code` of each cell."""
+    book = Codebook(labels)
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return _taken(codes(plain.values, labels), plain.places, -1)
+    if isinstance(plain, np.ndarray):
+        if plain.dtype.kind in TEXT:
+            return np.array([book.code(cell) for cell in plain.tolist()], dtype=np.intp)
+    elif is_text(plain.type):
+        encoded = _text(plain).dictionary_encode()
+        found = np.array([book.code(text) for text in encoded.dictionary.to_pylist()], dtype=np.intp)
+        return _taken(found, _places(encoded), -1)
+    return _matched(numbers(plain), book.numbers)
+
+
+def alike(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether two arrays have the same `cell.value`, cell by cell; no value equals nothing."""
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError("two columns of one length are compared")
+    if left.dtype.kind in NUMBERS and right.dtype.kind in NUMBERS:
+        return np.asarray(numbers(left) == numbers(right))
+    pairs = zip(_values(left), _values(right), strict=True)
+    return np.array([a is not None and a == b for a, b in pairs], dtype=bool)
+
+
+def is_misread(column: Any) -> bool:
+    """Whether a text of an Arrow column is neither a number nor says that there is none."""
+    import pyarrow as pa
+
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return is_misread(plain.values)
+    if isinstance(plain, np.ndarray) or not is_text(plain.type):
+        return False
+    doubtful = _text(plain).filter(pa.array(np.isnan(numbers(plain)))).drop_null().unique()
+    return not all(map(spells_missing, doubtful.to_pylist()))
+
+
+def is_decodable(column: Any) -> bool:
+    """Whether all bytes of an Arrow column are text in UTF-8."""
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return is_decodable(plain.values)
+    typed = isinstance(plain, np.ndarray) or not is_text(plain.type)
+    return typed or _text(plain).null_count == plain.null_count
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text, or bytes that may hold it."""
+    import pyarrow.types as types
+
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+
+
+def holds_numbers_only(column: Any) -> bool:
+    """Whether the column's type admits numbers and truth values alone."""
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return holds_numbers_only(plain.values)
+    if isinstance(plain, np.ndarray):
+        return plain.dtype.kind in NUMBERS
+    return _is_number(plain.type) or _is_decimal(plain.type)
+
+
+def holds_no_value(column: Any) -> bool:
+    """Whether nothing of the column's type is a value: dates, durations, containers."""
+    import pyarrow as pa
+
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return holds_no_value(plain.values)
+    if isinstance(plain, np.ndarray):
+        return plain.dtype.kind not in NUMBERS + TEXT
+    return not (holds_numbers_only(plain) or is_text(plain.type) or pa.types.is_null(plain.type))
+
+
+def _plain(column: Any) -> Any:
+    """A NumPy array, an Arrow array without chunks, or Coded."""
+    if isinstance(column, Coded) or (isinstance(column, np.ndarray) and column.dtype.kind != "U"):
+        return column
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = column.cast(pa.large_string())
-    if isinstance(labels[0], str):
-        found = pc.index_in(column, value_set=pa.array(labels, pa.large_string()))
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.intp)
-    if isinstance(labels[0], bool):
-        encoded = column.dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        truths = np.array([_TRUTHS.get(text.strip().lower(), np.nan) for text in texts], dtype=np.float64)
-        return _matched(_taken(truths, _indices(encoded), np.nan), labels)
-    return _matched(parsed(column), labels)
-
-
-def _matched(values: Vector, labels: Sequence[Label]) -> Codes:
-    wanted = np.array([float(label) for label in labels])
-    order = np.argsort(wanted)
-    places = np.minimum(np.searchsorted(wanted, values, sorter=order), wanted.size - 1)
-    found = order[places]
-    return np.where(wanted[found] == values, found, -1)
-
-
-def _unpacked(column: Any) -> tuple[Any, NDArray[np.int64] | None]:
-    """One array without chunks; of a dictionary-encoded one, its dictionary and the indices into it."""
-    import pyarrow as pa
-
+    if isinstance(column, np.ndarray):
+        with suppress(pa.ArrowException, UnicodeError):
+            return pa.array(column, pa.large_string())
+        return column
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks)
-    if pa.types.is_dictionary(column.type):
-        return column.dictionary, _indices(column)
-    return column, None
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    return Coded(column.dictionary, _places(column)) if pa.types.is_dictionary(column.type) else column
 
 
-def _indices(encoded: Any) -> NDArray[np.int64]:
+def _array_numbers(column: NDArray[Any]) -> Vector:
+    if column.dtype.kind in TEXT:
+        return np.array([number(cell) for cell in column.tolist()], dtype=np.float64)
+    if column.dtype.kind not in NUMBERS:
+        return np.full(len(column), np.nan)
+    with np.errstate(all="ignore"):
+        real = np.where(column.imag == 0, column.real, np.nan) if column.dtype.kind == "c" else column
+        return real.astype(np.float64)
+
+
+def _text_numbers(column: Any) -> Vector:
+    """Arrow's parser rounds as Python's does; what it refuses, such as "true", is read text by text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = _text(column)
+    with suppress(pa.ArrowException):
+        trimmed = pc.ascii_trim_whitespace(text)
+        given = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING, trimmed.type)), None, trimmed)
+        return _floats(given)
+    encoded = text.dictionary_encode()
+    found = np.array([number(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)
+    return _taken(found, _places(encoded), np.nan)
+
+
+def _decimal_numbers(column: Any) -> Vector:
+    """By their digits: Arrow's own conversion scales by a power of ten and rounds as the scale has it."""
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException):
+        return _floats(column.cast(pa.string()))
+    return np.array([number(cell) for cell in column.to_pylist()], dtype=np.float64)
+
+
+def _text(column: Any) -> Any:
+    """Text of an Arrow column of text or bytes; bytes that are not UTF-8 are missing."""
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException):
+        return column.cast(pa.large_string())
+    return pa.array([text_of(cell) for cell in column.to_pylist()], pa.large_string())
+
+
+def _values(column: NDArray[Any]) -> list[Any]:
+    if column.dtype.kind in TEXT:
+        return [value(cell) for cell in column.tolist()]
+    return [None if found != found else found for found in numbers(column).tolist()]
+
+
+def _matched(values: Vector, wanted: dict[float, int]) -> Codes:
+    if not wanted:
+        return np.full(len(values), -1, dtype=np.intp)
+    keys = np.array(sorted(wanted))
+    order = np.array([wanted[key] for key in keys.tolist()], dtype=np.intp)
+    places = np.minimum(np.searchsorted(keys, values), keys.size - 1)
+    return np.where(keys[places] == values, order[places], -1)
+
+
+def _places(encoded: Any) -> NDArray[np.int64]:
     """Indices into the dictionary, -1 for a missing cell."""
     import pyarrow as pa
 
@@ -109,9 +229,10 @@ def _indices(encoded: Any) -> NDArray[np.int64]:
     return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _taken(values: NDArray[T], indices: NDArray[np.int64] | None, absent: float) -> NDArray[T]:
-    """values[indices], `absent` at -1."""
-    return values if indices is None else np.append(values, np.array(absent, values.dtype))[indices]
+def _taken(values: NDArray[T], places: NDArray[Any], absent: float) -> NDArray[T]:
+    """values[places], `absent` at -1."""
+    taken: NDArray[T] = np.append(values, np.array(absent, values.dtype))[places]
+    return taken
 
 
 def _floats(column: Any) -> Vector:
@@ -122,45 +243,13 @@ def _floats(column: Any) -> Vector:
     return np.asarray(converted.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _is_null(kind: Any) -> bool:
-    """Whether nothing is given: Arrow has no other type for a column of missing objects."""
-    import pyarrow.types as types
-
-    return bool(types.is_null(kind))
-
-
 def _is_number(kind: Any) -> bool:
     import pyarrow.types as types
 
-    plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return bool(plain or types.is_decimal(kind) or types.is_null(kind))
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _number(cell: Any) -> float:
-    with suppress(Exception):
-        if isinstance(cell, Real):
-            return float(cell)
-    return np.nan
+def _is_decimal(kind: Any) -> bool:
+    import pyarrow.types as types
 
-
-def _parse(text: str) -> float:
-    with suppress(ValueError):
-        return np.nan if "_" in text else float(text)
-    return np.nan
-
-
-def _code(cell: Any, wanted: dict[Label, int], text: bool) -> int:
-    with suppress(Exception):
-        if isinstance(cell, str) == text:
-            return wanted.get(cell, -1)
-    return -1
-
-
-def _misfit(name: str, declared: str, held: str) -> DataError:
-    return DataError(f"column {name!r} is declared {declared} but holds {held}.")
+    return bool(types.is_decimal(kind))

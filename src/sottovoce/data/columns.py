@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from sottovoce.data.targets import Classes, Label, Range
+from sottovoce.data.cell import Label
+from sottovoce.data.targets import Classes, Range
 from sottovoce.errors import ParameterError
 
 LARGEST_BOUND = 1e30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -122,19 +121,14 @@ def fingerprint(rows: Rows) -> bytes:
 
 
 def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
-    """On a worker. Arrow's refusal may quote data: ours is raised in its place."""
-    import pyarrow as pa
-
+    """On a worker."""
     from sottovoce.data.files import encoded
+    from sottovoce.data.frames import Frame
 
     if len(frame) == 0:
         return None
-    chunk = None
-    with suppress(Exception):
-        chunk = pa.Table.from_pandas(frame, preserve_index=False)
-    if chunk is None:
-        raise DataError("a partition of the dataframe has columns of mixed types. Convert them first.")
-    table = encoded(chunk, schema, schema.target, options["invalid"] == "zero")
+    held = Frame(frame)
+    table = encoded(held.n, held.column, schema, schema.target, options["invalid"] == "zero")
     return _bounded(table.features, table.target, options)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from sottovoce.data import cells
+from sottovoce.data.cell import Codebook
 from sottovoce.data.columns import Numeric
+from sottovoce.data.frames import Frame
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 
@@ -30,12 +31,15 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     """Numbers to [-1, 1] by declared bounds, declared categories to indicators, a constant last column.
 
     Everything is divided by sqrt(columns + 1), so that every row has norm at most 1 and none is distorted.
-    `fit` learns nothing: two tables with the same schema are encoded alike, row by row. The rules:
+    `fit` learns nothing: two tables with the same schema are encoded alike, cell by cell. The rules:
 
-    - a number outside its bounds, infinity included, is clipped to them; a missing one (null, NaN, or an
-      object that is no number) goes to the middle, where it adds nothing;
+    - a cell is read by itself, whatever the type of its column: 3, 3.0, Decimal("3") and the text "3" are one
+      value; True, 1 and the text "true" are one; other text is matched to the letter;
+    - a number outside its bounds, infinity included, is clipped to them; one that is missing or no number
+      (null, NaN, other text, dates, other objects) goes to the middle, where it adds nothing;
     - a category that is missing or undeclared has no indicator: zeros;
-    - columns that the schema does not name, the target among them, are ignored; absent ones are refused.
+    - columns that the schema does not name, the target among them, are ignored; absent ones are refused, and
+      so are those of a type that cannot hold a declared value, such as dates. Types are taken for public.
 
     Takes pandas, polars and pyarrow tables. The constant column is the intercept: follow with
     `PrivateClassifier(fit_intercept=False)`, whose default radius of 1 then fits exactly.
@@ -55,9 +59,15 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Encoded rows in float32, one column for each name of `get_feature_names_out`."""
         schema = self._declared()
-        frame = _frame(X)
-        insist_present(schema.names, frame.columns)
-        return encode(schema, len(frame), lambda name: _cells(frame, name))
+        frame = Frame(X)
+        insist_present(schema.names, frame.names)
+
+        def column_of(name: str) -> Any:
+            column = frame.column(name)
+            insist_type(column, schema, name)
+            return column
+
+        return encode(schema, frame.n, column_of)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names such as "age", "region=north" and, last, "intercept"."""
@@ -94,7 +104,7 @@ def feature_names(schema: Schema) -> tuple[str, ...]:
 
 
 def encode(schema: Schema, n: int, column_of: Callable[[str], Any]) -> NDArray[np.float32]:
-    """n encoded rows; `column_of` gives a column by its name, as Arrow or as a list of objects."""
+    """n encoded rows; `column_of` gives a column by its name, as `cells` reads them."""
     names = feature_names(schema)
     rows = np.zeros((n, len(names)), dtype=np.float32)
     unit = (1.0 - _MARGIN) / math.sqrt(len(schema.columns) + 1)
@@ -102,10 +112,10 @@ def encode(schema: Schema, n: int, column_of: Callable[[str], Any]) -> NDArray[n
     for column in schema.columns:
         held = column_of(column.name)
         if isinstance(column, Numeric):
-            rows[:, place] = unit * scaled(cells.numbers(held, column.name), column.low, column.high)
+            rows[:, place] = unit * scaled(cells.numbers(held), column.low, column.high)
             place += 1
         else:
-            codes = cells.codes(held, column.categories, column.name)
+            codes = cells.codes(held, column.categories)
             known = np.flatnonzero(codes >= 0)
             rows[known, place + codes[known]] = unit
             place += len(column.categories)
@@ -127,19 +137,18 @@ def insist_present(wanted: tuple[str, ...], given: Any) -> None:
         raise DataError(f"the table has no column {', '.join(map(repr, absent))}, which the schema declares.")
 
 
-def _frame(X: Any) -> Any:
-    import narwhals as nw
-
-    with suppress(Exception):
-        return nw.from_native(X, eager_only=True)
-    raise DataError("X must be a pandas, polars or pyarrow table whose column names are distinct.")
-
-
-def _cells(frame: Any, name: str) -> Any:
-    """The column as Arrow; as a list where its objects have no common type. Arrow's refusal quotes them."""
-    series = frame.get_column(name)
-    with suppress(Exception):
-        return series.to_arrow()
-    with suppress(Exception):
-        return list(series.to_list())
-    raise DataError(f"column {name!r} cannot be read.")
+def insist_type(column: Any, schema: Schema, name: str) -> None:
+    """Refuse a column whose type cannot hold a value that the schema declares."""
+    labels = schema.labels_of(name)
+    kind = "numeric" if labels is None else "with numbers as values"
+    if labels is not None and not Codebook(labels).numbers:
+        kind = "with text as values"
+        if cells.holds_numbers_only(column):
+            raise DataError(
+                f"column {name!r} is declared {kind} but holds numbers. Declare values of the column's type."
+            )
+    if cells.holds_no_value(column):
+        raise DataError(
+            f"column {name!r} is declared {kind} but holds dates, lists or another type that is neither "
+            "numbers nor text. Convert it."
+        )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.data import cells
-from sottovoce.data.columns import Categorical, Target
-from sottovoce.data.encoder import encode, insist_present
+from sottovoce.data.columns import Target
+from sottovoce.data.encoder import encode, insist_present, insist_type
 from sottovoce.data.rows import Sealed
 from sottovoce.data.schema import Schema
 from sottovoce.data.targets import Range
@@ -26,8 +25,6 @@ from sottovoce.errors import DataError, ParameterError
 CSV_BLOCK_BYTES = 4 * 2**20
 PARQUET_BATCH_ROWS = 2**16
 HEADER_BYTES = 2**20
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
-"""How a CSV file may spell a missing number."""
 
 
 @final
@@ -54,23 +51,25 @@ def read(
 ) -> Table:
     """Read and encode a .csv (also .csv.gz) or .parquet file; with `target` its target column too.
 
-    Features follow the rules of BoundedEncoder. `invalid="raise"` refuses the file if a field that is
-    declared a number is none, or a target is missing or undeclared; whether it did is outside the privacy
-    guarantee. `invalid="zero"` treats such a field as missing, makes such a row all zero with the first
-    class (regression: the target nearest to 0), and tells nobody. No message quotes the file's content."""
+    Features follow the rules of BoundedEncoder, field by field. `invalid="raise"` refuses the file if a field
+    that is declared a number is none, a target is missing or undeclared, text is not UTF-8 or a column has an
+    unfit type; whether it did is outside the privacy guarantee. `invalid="zero"` treats such a field as
+    missing, makes a row without a target all zero with the first class (regression: the target nearest to
+    0), and tells nobody. No message quotes the file's content."""
     if invalid not in ("raise", "zero"):
         raise ParameterError('invalid must be "raise" (refuse the file) or "zero" (blank the row).')
     aim = schema.target if target else None
     if target and aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
     wanted = (*schema.names, *([aim.name] if aim else []))
-    insist_present(wanted, column_names(path, delimiter=delimiter))
+    names = column_names(path, delimiter=delimiter)
+    insist_present(wanted, names)
     lenient = invalid == "zero"
-    chunks = _parquet(path, wanted) if _is_parquet(path) else _csv(path, wanted, delimiter)
+    chunks = _parquet(path, wanted) if _is_parquet(path) else _csv(path, wanted, delimiter, len(names) == 1)
     features: list[NDArray[np.float32]] = []
     targets: list[NDArray[Any]] = []
     for chunk in chunks:
-        part = encoded(chunk, schema, aim, lenient)
+        part = encoded(chunk.num_rows, chunk.column, schema, aim, lenient)
         features.append(part.features)
         if part.target is not None:
             targets.append(part.target)
@@ -79,13 +78,21 @@ def read(
     return Table(_joined(features), np.concatenate(targets) if aim else None)
 
 
-def encoded(chunk: Any, schema: Schema, aim: Target | None, lenient: bool) -> Table:
-    """One Arrow table or batch, by the rules of `read`: row by row, so chunks may end anywhere."""
-    column_of = partial(_column, chunk, schema, lenient)
-    rows = encode(schema, chunk.num_rows, column_of)
+def encoded(
+    n: int, column_of: Callable[[str], Any], schema: Schema, aim: Target | None, lenient: bool
+) -> Table:
+    """n rows, by the rules of `read`: cell by cell, so chunks may end anywhere."""
+
+    def checked(name: str) -> Any:
+        column = column_of(name)
+        if not lenient:
+            _insist_valid(column, schema, name)
+        return column
+
+    rows = encode(schema, n, checked)
     if aim is None:
         return Table(rows, None)
-    values, usable = _target(column_of(aim.name), aim)
+    values, usable = _target(checked(aim.name), aim)
     if not usable.all() and not lenient:
         raise DataError(
             f"target {aim.name!r} holds a missing or undeclared value. Clean the data, declare every "
@@ -120,8 +127,12 @@ def column_names(path: str | os.PathLike[str], *, delimiter: str = ",") -> tuple
     return tuple(names)
 
 
-def _csv(path: str | os.PathLike[str], wanted: tuple[str, ...], delimiter: str) -> Iterator[Any]:
-    """Every field as text: Arrow's own conversion fails as a whole, quoting the field."""
+def _csv(
+    path: str | os.PathLike[str], wanted: tuple[str, ...], delimiter: str, single: bool
+) -> Iterator[Any]:
+    """Every field as bytes: Arrow's own conversion fails as a whole, quoting the field.
+
+    In a file of a `single` column an empty line is a missing field."""
     import pyarrow as pa
     from pyarrow import csv as arrow
 
@@ -131,9 +142,11 @@ def _csv(path: str | os.PathLike[str], wanted: tuple[str, ...], delimiter: str) 
         arrow.open_csv(
             path,
             read_options=arrow.ReadOptions(block_size=CSV_BLOCK_BYTES),
-            parse_options=arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            parse_options=arrow.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not single
+            ),
             convert_options=arrow.ConvertOptions(
-                include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.string())
+                include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.binary())
             ),
         ) as reader,
     ):
@@ -154,43 +167,29 @@ def _parquet(path: str | os.PathLike[str], wanted: tuple[str, ...]) -> Iterator[
     raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
 
 
-def _column(chunk: Any, schema: Schema, lenient: bool, name: str) -> Any:
-    """A chunk's column; text that is declared a number is converted."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = chunk.column(name)
-    if not pa.types.is_string(column.type) or not _is_declared_number(schema, name):
-        return column
-    text = pc.utf8_trim_whitespace(column)
-    text = pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), None, text)
-    with suppress(pa.ArrowException):
-        return text.cast(pa.float64())
-    if lenient:
-        return pa.array(cells.parsed(text), from_pandas=True)
-    raise DataError(
-        f"column {name!r} is declared numeric but a field of it is no number. Clean the data, declare its "
-        'categories, or read with invalid="zero" to treat such fields as missing.'
-    )
+def _insist_valid(column: Any, schema: Schema, name: str) -> None:
+    """Refuse a type or a field that cannot be what is declared."""
+    insist_type(column, schema, name)
+    if not cells.is_decodable(column):
+        raise DataError(f"column {name!r} holds text that is not UTF-8. Convert the file.")
+    if schema.labels_of(name) is None and cells.is_misread(column):
+        raise DataError(
+            f"column {name!r} is declared numeric but a field of it is no number. Clean the data, declare "
+            'its categories, or read with invalid="zero" to treat such fields as missing.'
+        )
 
 
 def _target(column: Any, aim: Target) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Declared classes or clipped numbers, and which of them were given; the others get the blank value."""
     if aim.classes is not None:
-        codes = cells.codes(column, aim.classes, aim.name)
+        codes = cells.codes(column, aim.classes)
         return np.array(aim.classes)[np.maximum(codes, 0)], codes >= 0
     assert aim.low is not None
     assert aim.high is not None
     declared = Range(aim.low, aim.high)
-    values, usable = declared.encode(cells.numbers(column, aim.name))
+    values, usable = declared.encode(column)
     values[~usable] = declared.blank
     return values, usable
-
-
-def _is_declared_number(schema: Schema, name: str) -> bool:
-    if schema.target is not None and schema.target.name == name:
-        return schema.target.classes is None
-    return not any(isinstance(column, Categorical) and column.name == name for column in schema.columns)
 
 
 def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:

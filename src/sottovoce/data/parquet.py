@@ -99,7 +99,7 @@ class ParquetSource(Sealed):
         self._insist_unchanged()
 
     def _bounded(self, chunk: Any) -> tuple[Stored, NDArray[Any]]:
-        part = encoded(chunk, self.schema, self.schema.target, self.lenient)
+        part = encoded(chunk.num_rows, chunk.column, self.schema, self.schema.target, self.lenient)
         assert part.target is not None
         usable = np.ones(len(part.features), dtype=bool)
         return bound_dense(part.features, self.radius, False, usable), part.target

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Vector
+from sottovoce.data.cell import Label
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, Sealed, SparseRows, bound_dense, bound_sparse
-from sottovoce.data.targets import Classes, Label, Range
+from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     canonical_csr,
     checked_nonzeros,
     checked_radius,
     column_of,
     declaration_of,
+    dense_table,
     entries_of_rows,
     insist_rule_for_invalid,
-    insist_table,
     insist_usable,
-    plain_array,
 )
 from sottovoce.data.weights import declared_cap, read_weights
 from sottovoce.errors import ParameterError
@@ -89,6 +89,7 @@ class Records(Sealed):
         `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records
         is divided by n, never by the weights' sum.
 
+        Labels and entries of lists and object arrays are read one by one, as BoundedEncoder reads cells.
         A row is invalid if it holds NaN, infinity, an undeclared label, more than `nonzeros` entries or a
         weight that is not finite.
         `invalid="raise"` refuses the data; whether it did is outside the privacy guarantee. `invalid="zero"`
@@ -100,8 +101,7 @@ class Records(Sealed):
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
         insist_rule_for_invalid(invalid)
-        table = canonical_csr(X) if sparse.issparse(X) else plain_array(X, "X")
-        insist_table(table)
+        table = canonical_csr(X) if sparse.issparse(X) else dense_table(X)
         nonzeros = checked_nonzeros(nonzeros)
         cap = declared_cap(weight_cap, sample_weight)
         targets, usable = declared.encode(column_of(y, table.shape[0]))

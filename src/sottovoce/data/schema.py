@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from sottovoce.data.cell import Label
 from sottovoce.data.columns import Categorical, Column, Numeric, Target, check_name
 from sottovoce.errors import ParameterError
 
@@ -50,6 +51,13 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Names of the feature columns."""
         return tuple(column.name for column in self.columns)
+
+    def labels_of(self, name: str) -> tuple[Label, ...] | None:
+        """Declared categories or classes of a column; None where it is declared a number."""
+        if self.target is not None and self.target.name == name:
+            return self.target.classes
+        named = [column for column in self.columns if column.name == name]
+        return named[0].categories if named and isinstance(named[0], Categorical) else None
 
     @property
     def digest(self) -> str:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data import cells
+from sottovoce.data.cell import Label, number
 from sottovoce.data.rows import Mask
-from sottovoce.errors import DataError, ParameterError
-
-Label = str | int | float | bool
+from sottovoce.errors import ParameterError
 
 LARGEST_TARGET = 1e30
 
@@ -35,9 +34,11 @@ class Classes:
         texts = all(isinstance(label, str) for label in plain)
         if not texts and not all(isinstance(label, int | float) and _is_finite(label) for label in plain):
             raise ParameterError("labels must be all text or all finite numbers (booleans count as 0 and 1).")
-        if len(plain) < 2 or len(set(plain)) < len(plain):
+        distinct = set(plain) if texts else {number(label) for label in plain}
+        if len(plain) < 2 or len(distinct) < len(plain):
             raise ParameterError(
-                f"labels must be two or more, all distinct (1, 1.0 and True are one); got {plain!r}."
+                "labels must be two or more, all distinct as float64 (1, 1.0 and True are one, and so are "
+                "some integers beyond 2^53: write such labels as text)."
             )
         return cls(plain)
 
@@ -46,20 +47,9 @@ class Classes:
         """Code of the first label, given to rows that were made zero."""
         return -1.0 if len(self.labels) == 2 else 0.0
 
-    def encode(self, y: NDArray[Any]) -> tuple[Vector, Mask]:
-        """Codes, and which entries are declared."""
-        text = isinstance(self.labels[0], str)
-        if y.dtype.kind not in ("UTO" if text else "biufO"):
-            raise DataError(
-                f"labels are {'text' if text else 'numbers'} but y is not. Convert y or declare its labels."
-            )
-        codes = np.full(y.size, -1.0)
-        if y.dtype.kind == "O":
-            table = {label: index for index, label in enumerate(self.labels)}
-            codes[:] = [_look_up(table, entry) for entry in y]
-        else:
-            for index, label in enumerate(self.labels):
-                codes[y == label] = index
+    def encode(self, y: Any) -> tuple[Vector, Mask]:
+        """Codes, label by label, and which entries are declared."""
+        codes = cells.codes(y, self.labels).astype(np.float64)
         usable = codes >= 0.0
         return (2.0 * codes - 1.0 if len(self.labels) == 2 else codes), usable
 
@@ -88,12 +78,9 @@ class Range:
         """The number of the range nearest to 0, given to rows that were made zero."""
         return min(max(0.0, self.low), self.high)
 
-    def encode(self, y: NDArray[Any]) -> tuple[Vector, Mask]:
-        """Numbers within the range, and which entries were finite."""
-        if y.dtype.kind not in "biuf":
-            raise DataError("a regression target must hold real numbers. Convert it with y.astype(float).")
-        with np.errstate(all="ignore"):
-            numbers = y.astype(np.float64)
+    def encode(self, y: Any) -> tuple[Vector, Mask]:
+        """Numbers within the range, one by one, and which entries were finite."""
+        numbers = cells.numbers(y)
         return np.clip(numbers, self.low, self.high), np.isfinite(numbers)
 
 
@@ -101,10 +88,3 @@ def _is_finite(label: float) -> bool:
     with suppress(OverflowError):
         return math.isfinite(label)
     return False
-
-
-def _look_up(table: dict[Label, int], entry: Any) -> int:
-    """-1 for what is undeclared, cannot be hashed or fails to compare: whatever it raises may quote data."""
-    with suppress(Exception):
-        return table.get(entry, -1)
-    return -1

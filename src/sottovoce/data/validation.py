@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.data.targets import Classes, Label, Range
+from sottovoce.data import cells
+from sottovoce.data.cell import Label
+from sottovoce.data.targets import Classes, Range
 from sottovoce.errors import DataError, ParameterError
 
 _RADIUS_RANGE = (1e-12, 1e12)
@@ -64,12 +66,20 @@ def declaration_of(labels: Sequence[Label] | None, target: tuple[float, float] |
     )
 
 
-def plain_array(values: Any, name: str) -> NDArray[Any]:
-    """NumPy's own refusal may quote data: ours is raised after it is forgotten, without it as context."""
-    if not isinstance(values, np.ma.MaskedArray):
-        with suppress(Exception):
-            return np.asarray(values)
-    raise DataError(f"{name} cannot be read as an array. Pass a plain NumPy array without a mask.")
+def dense_table(X: Any) -> NDArray[Any]:
+    """X as numbers; text and objects, those of a list too, one by one."""
+    table: Any = None
+    with suppress(Exception):
+        if isinstance(X, Sequence):
+            table = np.array([cells.numbers(cells.array(row)) for row in X])
+        else:
+            table = cells.array(X)
+            if table.ndim == 2 and table.dtype.kind in cells.TEXT + "c":
+                table = cells.numbers(table.ravel()).reshape(table.shape)
+    if table is None:
+        raise DataError("X cannot be read as an array. Pass a plain NumPy array without a mask.")
+    insist_table(table)
+    return np.asarray(table)
 
 
 def canonical_csr(X: Any) -> Any:
@@ -94,8 +104,16 @@ def insist_table(X: Any) -> None:
         raise DataError("X must hold real numbers. Encode text and dates, then convert with X.astype(float).")
 
 
-def column_of(y: Any, n: int) -> NDArray[Any]:
-    array = plain_array(y, "y")
-    if array.ndim != 1 or array.size != n:
-        raise DataError("y must have one dimension and an entry for each row of X. y.ravel() drops an axis.")
-    return array
+def column_of(y: Any, n: int, name: str = "y") -> NDArray[Any]:
+    """y as an array, what NumPy or an object says of it forgotten."""
+    array: Any = None
+    with suppress(Exception):
+        array = cells.array(y)
+    if array is None or array.ndim != 1 or array.size != n:
+        raise DataError(
+            f"{name} must be a plain array or list of one dimension, without a mask, and have an entry for "
+            f"each row of X. {name}.ravel() drops an axis."
+        )
+    if cells.holds_no_value(array):
+        raise DataError(f"{name} must hold labels or numbers. Convert dates and other types first.")
+    return np.asarray(array)

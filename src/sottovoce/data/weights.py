@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Vector
+from sottovoce.data import cells
 from sottovoce.data.rows import Mask
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.data.validation import column_of
+from sottovoce.errors import ParameterError
 
 LARGEST_CAP = 1e6
 
@@ -26,14 +28,7 @@ def declared_cap(cap: float, values: Any) -> float | None:
 
 def read_weights(values: Any, n: int, cap: float, usable: Mask) -> Vector:
     """n weights clipped to [0, cap], each by itself; those that are not finite are 0 and not usable."""
-    column = None
-    if not isinstance(values, np.ma.MaskedArray):
-        with suppress(Exception):
-            column = np.asarray(values)
-    if column is None or column.dtype.kind not in "biuf" or column.shape != (n,):
-        raise DataError("sample_weight must hold one real number for each row of X, in one dimension.")
-    with np.errstate(all="ignore"):
-        weights = column.astype(np.float64)
+    weights = cells.numbers(column_of(values, n, "sample_weight"))
     finite = np.isfinite(weights)
     usable &= finite
     weights[~finite] = 0.0

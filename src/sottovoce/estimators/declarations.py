@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sottovoce import losses, regularizers
-from sottovoce.data.targets import Classes, Label
+from sottovoce.data import cells
+from sottovoce.data.cell import Label
+from sottovoce.data.targets import Classes
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Loss
 from sottovoce.regularizers import Regularizer
@@ -74,8 +77,9 @@ def declared_classes(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
 def _observed(y: NDArray[Any]) -> NDArray[Any]:
     """The labels in y, if scikit-learn takes them for classes; its refusal, or an object's, may quote one."""
     with suppress(Exception):
-        check_classification_targets(y)
-        return np.unique(y)
+        labels = np.asarray(y.tolist()) if y.dtype.kind == "O" else y
+        check_classification_targets(labels)
+        return np.unique(labels)
     raise DataError(
         "Unknown label type: y must hold classes, all text or all whole numbers. "
         "Convert it, or declare classes=(...)."
@@ -126,7 +130,10 @@ def declared_radius(radius: float) -> float:
 def checked(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
     """scikit-learn's `validate_data`; where its refusal would quote data, another text is raised instead.
 
-    Objects in a table may raise what they like, so whatever comes is replaced, once it is forgotten."""
+    Objects in a table may raise what they like, so whatever comes is replaced, once it is forgotten. A list y
+    becomes an array of objects first: NumPy would give all its labels one type."""
+    if isinstance(y, Sequence) and not isinstance(y, str):
+        y = cells.one_by_one(y)
     try:
         with np.errstate(all="ignore"):
             return validate_data(
@@ -153,17 +160,10 @@ def _unquoted(error: Exception) -> Exception:
     return DataError("X or y cannot be read as numbers. Encode text and dates first, see BoundedEncoder.")
 
 
-def numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """y in float64; NumPy's own refusal, or an object's, may quote an entry."""
-    with suppress(Exception):
-        return np.asarray(y, dtype=np.float64)
-    raise DataError("y must hold real numbers. Convert it with y.astype(float).")
-
-
 def labelled(X: Any, y: Any) -> NDArray[Any]:
-    """y as an array, if it has an entry for each row of X; what NumPy or an object says may quote one."""
+    """y as an array whose entries no other entry has changed, if it has one for each row of X."""
     with suppress(Exception):
-        labels = np.asarray(y)
+        labels = cells.array(y)
         if labels.ndim == 1 and labels.size and _row_count(X) == labels.size:
             return labels
     raise DataError("y must have one dimension and an entry for each row of X.")
@@ -171,5 +171,6 @@ def labelled(X: Any, y: Any) -> NDArray[Any]:
 
 def _row_count(X: Any) -> int:
     """Rows of an array, a sparse matrix, a list or a dataframe; -1 where there are none to count."""
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    return int(shape[0]) if shape else -1
+    if not hasattr(X, "shape"):
+        return len(X) if isinstance(X, Sequence) else -1
+    return int(X.shape[0]) if X.shape else -1

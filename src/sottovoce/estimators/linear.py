@@ -18,7 +18,7 @@ from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.publishing import Publishable, insist_at_hand
-from sottovoce.estimators.scaling import into_unit_ball
+from sottovoce.estimators.scaling import into_unit_ball, row_products
 from sottovoce.estimators.surroundings import warn_of_outer_fit
 from sottovoce.losses import Logistic, Loss
 from sottovoce.regularizers import Regularizer
@@ -82,7 +82,7 @@ class PrivateLinear(Publishable):
     def _scores(self, X: Any, coefficients: Matrix, intercepts: Vector) -> Matrix:
         """<x, w> + b with x shrunk as in training, before the product: no row is too long for it."""
         features = into_unit_ball(X, float(self.radius))
-        return np.asarray(features @ (coefficients.T * float(self.radius))) + intercepts
+        return row_products(features, coefficients * float(self.radius)) + intercepts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -246,7 +246,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
             )
         bounds = Range.declare(self.target)
         middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
-        scaled = (declared.numbers(y) - middle) / reach
+        clipped, usable = bounds.encode(y)
+        scaled = np.where(usable, (clipped - middle) / reach, np.nan)
         records = self._records(X, scaled, target=(-1.0, 1.0))
         regularizer = declared.declared_regularizer(self.regularizer, self.strength)
         weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))

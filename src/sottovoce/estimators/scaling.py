@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Matrix, Vector
 
 _BLOCK = 8192
 
@@ -20,7 +20,7 @@ def shrinkage(X: Any, radius: float) -> Vector:
         if sparse.issparse(rows):
             lengths = _sparse_lengths(rows)
         else:
-            wide = np.asarray(rows, dtype=np.float64)
+            wide = np.array(rows, dtype=np.float64, order="C")
             largest = np.maximum(np.abs(wide).max(axis=1), np.finfo(float).tiny)
             lengths = (largest, np.sqrt(np.square(wide / largest[:, None]).sum(axis=1)))
         largest, unit = lengths
@@ -30,15 +30,30 @@ def shrinkage(X: Any, radius: float) -> Vector:
 
 
 def into_unit_ball(X: Any, radius: float) -> Any:
-    """Rows times their shrinkage, in X's own precision; X itself where that changes nothing."""
+    """Rows times their shrinkage, in X's own precision: always a copy of one layout, row after row.
+
+    X itself where no row is too long would leave the layout, and so the order of later sums, to one row."""
     factors = shrinkage(X, radius)
-    if np.all(factors == 1.0):
-        return X
     if sparse.issparse(X):
         rows = X.tocsr()
         data = rows.data * np.repeat(factors, np.diff(rows.indptr))
         return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-    return np.multiply(X, factors[:, None], dtype=X.dtype, casting="unsafe")
+    return np.multiply(X, factors[:, None], dtype=X.dtype, casting="unsafe", order="C")
+
+
+def row_products(X: Any, weights: Matrix) -> Matrix:
+    """<x, w> for each row and each w, shape (rows, outputs), in float64.
+
+    Each is a sum over one row alone, in one order: the other rows, their number and the memory layout change
+    no digit, as they would in a matrix product of BLAS."""
+    if sparse.issparse(X):
+        return np.asarray(X.tocsr().astype(np.float64) @ weights.T)
+    products = np.empty((X.shape[0], len(weights)))
+    for start in range(0, X.shape[0], _BLOCK):
+        rows = np.array(X[start : start + _BLOCK], dtype=np.float64, order="C")
+        for output, vector in enumerate(np.ascontiguousarray(weights)):
+            products[start : start + _BLOCK, output] = np.einsum("ij,j->i", rows, vector)
+    return products
 
 
 def _sparse_lengths(rows: Any) -> tuple[Vector, Vector]:

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.guarantee import Guarantee
+from sottovoce.data import cells
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.estimators.declarations import declared_delta, labelled, numbers
+from sottovoce.estimators.declarations import declared_delta, labelled
 from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
@@ -210,10 +211,10 @@ def _merits(model: Any, X: Any, y: NDArray[Any]) -> Vector:
     """Whole numbers from 0 (worst) to STEPS (best), one a record."""
     linear = private_part(model)[1]
     if not isinstance(linear, PrivateRegressor):
-        return STEPS * np.asarray(model.predict(X) == y, dtype=np.float64)
+        return STEPS * cells.alike(np.asarray(model.predict(X)), y).astype(np.float64)
     assert linear.target is not None
     bounds = Range.declare(linear.target)
-    truth, usable = bounds.encode(numbers(y))
+    truth, usable = bounds.encode(y)
     error = np.abs(np.clip(model.predict(X), bounds.low, bounds.high) - truth) / (bounds.high - bounds.low)
     return np.rint(STEPS * np.clip(1.0 - np.where(usable, error, 1.0), 0.0, 1.0))
 
@@ -228,5 +229,5 @@ def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:
         if isinstance(frame, nw.DataFrame):
             return frame[places].to_native()
         rows = X.tocsr() if sparse.issparse(X) else X
-        return rows[places] if hasattr(rows, "shape") else np.asarray(rows)[places]
+        return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]
     raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting import Units
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data import cells
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.estimators.declarations import numbers
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
 from sottovoce.privacy.counts import CountOracle, level_margin, sampling_margin
 
@@ -46,10 +46,19 @@ class Examination:
 
     def codes(self) -> NDArray[np.intp]:
         """Place of each label among the model's classes."""
-        places = {label: code for code, label in enumerate(self.classes.tolist())}
+        found = cells.codes(self.y, self.classes.tolist())
+        if (found < 0).any():
+            raise DataError("y holds a label that is none of the model's classes. Clean the test set.")
+        return found
+
+    def predictions(self) -> NDArray[Any]:
+        """What the model predicts, an entry a record; what NumPy or an object raises may quote one."""
+        predicted = self.model.predict(self.X)
         with suppress(Exception):
-            return np.array([places[label] for label in self.y.tolist()], dtype=np.intp)
-        raise DataError("y holds a label that is none of the model's classes. Clean the test set.")
+            return cells.array(predicted)
+        raise DataError(
+            "the model's predictions cannot be read. They must be an array or list, one a record."
+        )
 
     def chances(self) -> Matrix:
         return np.asarray(self.model.predict_proba(self.X), dtype=np.float64)
@@ -84,29 +93,32 @@ class Examination:
         )
 
     def tallies(
-        self, cells: Callable[[], NDArray[np.intp]], entries: int, units: Units
+        self, places: Callable[[], NDArray[np.intp]], entries: int, units: Units
     ) -> tuple[Vector, float]:
         """Noisy number of records in each cell, and the margin that holds for all cells at once.
 
         Replacing a record takes one from a cell and adds one to another: sqrt2 in l2."""
 
         def compute() -> Vector:
-            return np.bincount(cells(), minlength=entries).astype(np.float64)
+            return np.bincount(places(), minlength=entries).astype(np.float64)
 
         noisy, scale = self.desk.counts(compute, math.sqrt(2.0) * (1.0 + 2.0**-50), entries, units)
         return noisy, level_margin(scale, (1.0 - self.confidence) / entries)
 
     def accuracy(self, units: Units) -> Estimate:
-        return self.mean("accuracy", lambda: _right(self.model, self.X, self.y), 1.0, 1, units)
+        def right() -> Vector:
+            return cells.alike(self.predictions(), self.y).astype(np.float64)
+
+        return self.mean("accuracy", right, 1.0, 1, units)
 
     def absolute_error(self, target: tuple[float, float], units: Units) -> Estimate:
         bounds = Range.declare(target)
 
         def losses() -> Vector:
-            truth, usable = bounds.encode(numbers(self.y))
+            truth, usable = bounds.encode(self.y)
             if not usable.all():
                 raise DataError("y holds NaN or infinity. Clean the test set.")
-            predicted = np.clip(numbers(self.model.predict(self.X)), bounds.low, bounds.high)
+            predicted, _ = bounds.encode(self.predictions())
             return np.asarray(np.abs(predicted - truth))
 
         return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
@@ -126,11 +138,13 @@ class Examination:
     def confusion(self, units: Units) -> Confusion:
         count = len(self.classes)
 
-        def cells() -> NDArray[np.intp]:
-            predicted = np.searchsorted(self.classes, self.model.predict(self.X))
+        def places() -> NDArray[np.intp]:
+            predicted = cells.codes(self.predictions(), self.classes.tolist())
+            if (predicted < 0).any():
+                raise DataError("the model predicts what is none of its classes.")
             return np.asarray(self.codes() * count + predicted)
 
-        noisy, margin = self.tallies(cells, count * count, units)
+        noisy, margin = self.tallies(places, count * count, units)
         return Confusion(
             classes=tuple(self.classes.tolist()),
             counts=noisy.reshape(count, count),
@@ -143,7 +157,7 @@ class Examination:
             raise ParameterError("bins must be a whole number from 1 to 1000.")
         self.insist_probabilities()
 
-        def cells() -> NDArray[np.intp]:
+        def places() -> NDArray[np.intp]:
             chances, codes = self.chances(), self.codes()
             if chances.shape[1] == 2:
                 stated, happened = chances[:, 1], codes == 1
@@ -151,7 +165,7 @@ class Examination:
                 stated, happened = chances.max(axis=1), chances.argmax(axis=1) == codes
             return np.asarray(np.clip((stated * bins).astype(np.intp), 0, bins - 1) * 2 + happened)
 
-        noisy, margin = self.tallies(cells, 2 * bins, units)
+        noisy, margin = self.tallies(places, 2 * bins, units)
         missed, happened = noisy.reshape(bins, 2).T
         total = np.maximum(missed + happened, 1.0)
         return Calibration(
@@ -162,13 +176,6 @@ class Examination:
             high=1.0 - _share(missed - margin, happened + margin),
             confidence=self.confidence,
         )
-
-
-def _right(model: Any, X: Any, y: NDArray[Any]) -> Vector:
-    predicted = model.predict(X)
-    with suppress(Exception):  # an object's own comparison may fail, and quote it
-        return np.asarray(predicted == y, dtype=np.float64)
-    raise DataError("y cannot be compared with what the model predicts. Clean the test set.")
 
 
 def _share(part: Vector, rest: Vector) -> Vector:

@@ -1,0 +1,144 @@
+"""The rule of one cell: what a single value means, whatever column, array or file it came in.
+
+Every door reads by this rule and by nothing else: a cell's meaning is a function of that cell and of what is
+declared, so no record can change how another is read. Columns read at once (`cells`) must equal it.
+
+- A number is its nearest float64: 3, 3.0, Decimal("3"), Fraction(3), NumPy's and the text " 3 " are one
+  value. Beyond float64 it is infinite; a complex number is one if its imaginary part is 0. True is 1 and
+  False is 0, and so are the texts "true" and "false" in any case. Bytes are the text they hold in UTF-8.
+- Other text is itself, to the letter.
+- None, NaN, NaT, NA, dates, durations, containers and objects of unknown types are no value at all.
+
+Code of an object's own class never runs: it might raise, remember or answer differently the next time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+Label: TypeAlias = str | int | float | bool
+Value: TypeAlias = str | float | None
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
+"""How text may spell a missing number."""
+
+_TRUTHS = {"true": 1.0, "false": 0.0}
+
+
+def number(cell: object) -> float:
+    """The cell as float64, NaN where it is no number."""
+    text = text_of(cell)
+    return spelled(text) if text is not None else _real(cell)
+
+
+def spelled(text: str) -> float:
+    """The number or truth value that a text spells, spaces around it aside; NaN for any other text."""
+    if not text.isascii() or "_" in text:
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        return _TRUTHS.get(text.strip().lower(), math.nan)
+
+
+def spells_missing(text: str) -> bool:
+    """Whether a text that spells no number says that there is none."""
+    if text.strip() in MISSING:
+        return True
+    try:
+        return math.isnan(float(text))
+    except ValueError:
+        return False
+
+
+def value(cell: object) -> Value:
+    """What makes two cells equal: their number, else their text; None for no value, which equals nothing."""
+    text = text_of(cell)
+    found = spelled(text) if text is not None else _real(cell)
+    return text if math.isnan(found) else found
+
+
+@final
+class Codebook:
+    """Declared labels, and which of them a cell is.
+
+    A cell has the label with its value. Where several texts spell one number ("1.1", "1.10"), each is matched
+    by its own letters only."""
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self._letters = {label: code for code, label in enumerate(labels) if isinstance(label, str)}
+        values = [value(label) for label in labels]
+        self._values = {held: code for code, held in enumerate(values) if values.count(held) == 1}
+
+    @property
+    def numbers(self) -> dict[float, int]:
+        """The labels that are numbers or spell them."""
+        return {held: code for held, code in self._values.items() if isinstance(held, float)}
+
+    def code(self, cell: object) -> int:
+        """Position of the cell's label, -1 for none."""
+        text = text_of(cell)
+        if text is not None and text in self._letters:
+            return self._letters[text]
+        found = value(cell)
+        return -1 if found is None else self._values.get(found, -1)
+
+
+def text_of(cell: Any) -> str | None:
+    """The text that a cell is, or holds as bytes; None for anything else."""
+    kind = type(cell)
+    if issubclass(kind, str):
+        return str.__str__(cell)
+    if issubclass(kind, bytes):
+        try:
+            return bytes.decode(cell, "utf-8")
+        except UnicodeDecodeError:
+            return None
+    return None
+
+
+def _real(cell: Any) -> float:
+    kind = type(cell)
+    try:
+        if issubclass(kind, float):
+            return float.__float__(cell)
+        if issubclass(kind, int):
+            return _rounded(int.__int__(cell))
+        if issubclass(kind, np.timedelta64):
+            return math.nan
+        if issubclass(kind, np.integer):
+            return _rounded(np.generic.__int__(cell))
+        if issubclass(kind, np.floating | np.bool_):
+            return np.generic.__float__(cell)
+        if issubclass(kind, Decimal):
+            return Decimal.__float__(cell)
+        if issubclass(kind, np.complexfloating):
+            return _real(np.generic.real.__get__(cell)) if np.generic.imag.__get__(cell) == 0 else math.nan
+        if issubclass(kind, complex):
+            plain = complex.__complex__(cell)
+            return plain.real if plain.imag == 0.0 else math.nan
+        if kind is Fraction:
+            return _ratio(cell)
+    except (ValueError, TypeError):  # a signalling NaN; a class that hides its base's method
+        return math.nan
+    return math.nan
+
+
+def _rounded(whole: int) -> float:
+    try:
+        return float(whole)
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf
+
+
+def _ratio(cell: Fraction) -> float:
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
