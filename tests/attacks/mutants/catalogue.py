@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.attacks.mutants.autodiff_defects import CLIPPING
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
+from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.harness import Mutant
@@ -21,6 +22,7 @@ _EVERYTHING = (
     *REUSED,
     *SPARSE_VECTOR,
     *DOOR,
+    *READING,
     *PARTITIONS,
     *MATRICES,
     *BOUNDS,

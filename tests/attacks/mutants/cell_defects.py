@@ -1,0 +1,89 @@
+"""Cells, labels and rows that are read by looking at others."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+CELLS = "tests/data/test_cells.py"
+LABELS = "tests/data/test_labels.py"
+LAYOUT = "tests/estimators/test_layout.py"
+
+READING = (
+    Mutant(
+        "decimals rounded by the column's scale",
+        "data/cells.py",
+        "        return _decimal_numbers(plain)\n",
+        "        return _floats(plain)\n",
+        f"{CELLS} -k typed_column",
+    ),
+    Mutant(
+        "one field that is no number unreads its column",
+        "data/cells.py",
+        "    found = np.array([number(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)\n",
+        "    found = np.full(len(encoded.dictionary), np.nan)\n",
+        f"{CELLS} -k typed_column",
+    ),
+    Mutant(
+        "objects typed by looking at all of them",
+        "data/frames.py",
+        "        return series.to_numpy()\n",
+        "        return pa.array(series.to_list()).cast(pa.string())\n",
+        f"{CELLS} -k replacing",
+    ),
+    Mutant(
+        "polars objects read as memory addresses",
+        "data/frames.py",
+        "            if series.dtype != nw.Object:",
+        "            if True:",
+        f"{CELLS} -k replacing",
+    ),
+    Mutant(
+        "an object's own method runs",
+        "data/cell.py",
+        "            return float.__float__(cell)\n",
+        "            return float(cell)\n",
+        f"{CELLS} -k however",
+    ),
+    Mutant(
+        "text categories do not know their numbers",
+        "data/cell.py",
+        "        values = [value(label) for label in labels]\n",
+        "        values = [label if isinstance(label, str) else value(label) for label in labels]\n",
+        f"{CELLS} -k however",
+    ),
+    Mutant(
+        "a list of labels gets one type",
+        "data/cells.py",
+        "    return one_by_one(entries) if isinstance(entries, Sequence) else np.asarray(entries)\n",
+        "    return np.asarray(entries)\n",
+        LABELS,
+    ),
+    Mutant(
+        "confusion takes classes for sorted",
+        "evaluation/examination.py",
+        "predicted = cells.codes(self.predictions(), self.classes.tolist())",
+        "predicted = np.searchsorted(self.classes, self.predictions().astype(int))",
+        f"{LABELS} -k confusion",
+    ),
+    Mutant(
+        "rows within the radius keep their layout",
+        "estimators/scaling.py",
+        "    factors = shrinkage(X, radius)\n    if sparse",
+        "    factors = shrinkage(X, radius)\n    if np.all(factors == 1.0):\n        return X\n    if sparse",
+        LAYOUT,
+    ),
+    Mutant(
+        "scores depend on the number of rows",
+        "estimators/scaling.py",
+        'np.einsum("ij,j->i", rows, vector)',
+        "rows @ vector",
+        LAYOUT,
+    ),
+    Mutant(
+        "regression target scaled before it is clipped",
+        "estimators/linear.py",
+        "        clipped, usable = bounds.encode(y)\n",
+        "        clipped, usable = np.asarray(y, dtype=float), np.ones(len(y), dtype=bool)\n",
+        f"{LAYOUT} -k largest_float",
+    ),
+)
