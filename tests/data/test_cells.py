@@ -155,7 +155,8 @@ TYPED = {
         st.binary(max_size=5), TEXTS.map(lambda text: text.encode("utf-8", "ignore"))
     ),
     pa.decimal128(38, 12): DECIMALS,
-    pa.decimal256(70, 40): DECIMALS,
+    pa.decimal256(70, 30): st.decimals(-(10**7), 10**7, places=30),
+    pa.decimal128(38, 30): st.decimals(-(10**7), 10**7, places=30),
     pa.date32(): st.dates(),
 }
 

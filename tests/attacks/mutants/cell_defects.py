@@ -24,13 +24,6 @@ READING = (
         f"{CELLS} -k typed_column",
     ),
     Mutant(
-        "objects typed by looking at all of them",
-        "data/frames.py",
-        "        return series.to_numpy()\n",
-        "        return pa.array(series.to_list()).cast(pa.string())\n",
-        f"{CELLS} -k replacing",
-    ),
-    Mutant(
         "polars objects read as memory addresses",
         "data/frames.py",
         "            if series.dtype != nw.Object:",
