@@ -21,6 +21,7 @@ class WatchedRisk:
         "hessian",
         "gram",
         "gram_diagonal",
+        "moments",
         "trials",
         "smallest_eigenvalue",
         "along",

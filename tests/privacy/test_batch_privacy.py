@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting import Ledger, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.accounting.events import Query
+from sottovoce.accounting.relations import Relation
 from sottovoce.privacy.batches import BatchOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
@@ -144,6 +146,18 @@ def test_the_noise_of_a_batch_has_the_scale_that_was_charged(shared: bool) -> No
     event = ledger.history[0].event
     charged = event.parts[0] if isinstance(event, SharedBatchEvent) else event
     assert np.std(errors) == pytest.approx(charged.scale, rel=0.06)  # type: ignore[union-attr]
+
+
+def test_a_batch_is_charged_for_a_replaced_record_whatever_the_relation() -> None:
+    risk, ledger = problems.logistic(n=N), Ledger(BUDGET, currency="renyi", order=16.0)
+    zeroed = replace(risk.bounds, relation=Relation.ZERO_OUT)
+    oracle = BatchOracle(
+        risk, ledger.run(BUDGET), SimulatedNoise(0), zeroed, os.urandom, size=SIZE, shared=False
+    )
+    oracle.gradient(W, oracle.units_left // 4)
+    (grant,) = ledger.history
+    alone = replace(risk.bounds, problem=replace(risk.bounds.problem, n=SIZE))
+    assert grant.event.sensitivity >= alone.gradient_moves(W)
 
 
 def test_a_batch_oracle_is_neither_pickled_nor_copied() -> None:

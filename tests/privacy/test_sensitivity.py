@@ -71,7 +71,7 @@ def test_no_pair_moves_the_gradient_norm_past_its_bound(data):
     loss = data.draw(st.sampled_from(ALL_LOSSES))
     case = data.draw(neighbours(kind=loss.kind))
     move = moved(lambda *query: float(np.linalg.norm(mean_gradient(*query))), loss, case)
-    assert move <= sensitivity.gradient_norm(slope=loss.slope, radius=case.radius, n=case.n) * SLACK
+    assert move <= sensitivity.gradient(slope=loss.slope, radius=case.radius, n=case.n) * SLACK
 
 
 @attack
@@ -137,7 +137,7 @@ def test_no_pair_moves_a_value_or_a_difference_of_values_past_its_bound(data):
     assert one <= sensitivity.value_difference(**public, step_norm=lengths[0]) * SLACK + dust
 
     each = moved(lambda *query: np.abs(decreases(*query)).max(), loss, case)
-    assert each <= sensitivity.above_threshold(**public, step_norms=list(lengths)) * SLACK + dust
+    assert each <= sensitivity.value_difference(**public, step_norm=max(lengths)) * SLACK + dust
 
     normalized = moved(lambda *query: decreases(*query) / lengths, loss, case)
     allowed = sensitivity.normalized_trials(**public, count=3)

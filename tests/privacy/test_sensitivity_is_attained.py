@@ -148,7 +148,6 @@ def test_opposite_records_attain_every_bound_on_trial_values(loss):
     one = stage.move(lambda *query: decreases(*query)[0], *pair)
     bound = sensitivity.value_difference(**public, step_norm=1e-2)
     assert TIGHT * bound <= one <= bound * 1.0001
-    assert sensitivity.above_threshold(**public, step_norms=[1e-3, 1e-2, 5e-3]) == bound
 
     grid = stage.move(decreases, *pair)
     bound = sensitivity.trial_grid(**public, direction_norm=1.0, longest=1e-2, shrink=0.7, count=4)

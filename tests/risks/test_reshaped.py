@@ -124,6 +124,22 @@ def test_no_record_counts_more_than_the_caps_allow(csr, turned):
     assert np.any(case.counts * lengths < 0.9 * geometry.cap * (lengths > geometry.cap))
 
 
+def test_no_row_of_the_ball_is_longer_than_the_longest_and_one_is_nearly():
+    rng = np.random.default_rng(5)
+    for turned in (False, True):
+        for shift in (0.0, 3.0):
+            scale, turn = rng.uniform(0.5, 2.0, COLUMNS), rng.normal(size=(COLUMNS, COLUMNS))
+            centre = np.append(np.full(FEATURES, shift), 0.0)
+            geometry = Geometry(
+                scale=scale, cap=1.0, shift=centre, constant=FEATURES, turn=turn if turned else None
+            )
+            found = 2.0 * np.linalg.norm(geometry.matrix, 2)
+            assert found <= geometry.longest(2.0) <= 1.3 * found
+            size = np.abs(geometry.turn if turned else np.eye(COLUMNS)) @ np.diag(scale)
+            size = size @ (np.eye(COLUMNS) + np.outer(centre, np.eye(COLUMNS)[-1]))
+            assert np.linalg.norm(size, 2) <= geometry.stretch
+
+
 def test_weights_go_to_coordinates_and_back():
     for turned in (False, True):
         geometry, rng = a_geometry(turned), np.random.default_rng(1)

@@ -59,11 +59,12 @@ class ClippedBounds(Bounds):
     all rounding, so only the sum can err: `Arithmetic` with one block covers n terms in any order."""
 
     def gradient_moves(self, w: Vector) -> float:
-        return 2.0 * self.problem.slope / self.problem.n
+        longest = self.problem.slope
+        return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
 
     def hessian_moves(self) -> float:
         self._insist_on_matrices()
-        return 2.0 * self.problem.curvature_high / self.problem.n
+        return self._curvature_moves
 
     def eigenvalue_moves(self) -> float:
         """No eigenvalue moves further than the Hessian does, in Frobenius norm."""
@@ -77,7 +78,7 @@ class ClippedBounds(Bounds):
 
     def curvature_product(self, w: Vector) -> float:
         """Each example's product with a unit vector is clipped by itself, before the mean."""
-        moves = 2.0 * self.problem.curvature_high / self.problem.n
+        moves = self._curvature_moves
         rounding = self.arithmetic.hessian(
             curvature=self.problem.curvature_high, third=0.0, weight_norm=0.0, added=self._pull(w)
         )
@@ -88,6 +89,14 @@ class ClippedBounds(Bounds):
 
     def gram_diagonal(self) -> NoReturn:
         raise _no_gram()
+
+    def moments(self, balance: float) -> NoReturn:
+        raise _no_gram()
+
+    @property
+    def _curvature_moves(self) -> float:
+        longest = self.problem.curvature_high
+        return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
 
     def _pull(self, w: Vector) -> float:
         return float(abs(self.problem.regularizer.curvature(w)).max(initial=0.0))

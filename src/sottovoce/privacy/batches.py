@@ -42,9 +42,10 @@ class BatchOracle(BatchPrices):
     """Gradients and Hessians of batches of fixed size, drawn without replacement and never shown.
 
     Formal guarantee: each question is charged, before a batch is drawn, as a Gaussian answer amplified by
-    sampling, its sensitivity that of a mean over the batch. Fresh batches are amplified one by one. With
-    `shared`, a gradient and the Hessian after it come from one batch and are amplified once, together, at
-    1/sigma^2 = 1/sigma_g^2 + 1/sigma_H^2, in every iteration, asked for or not."""
+    sampling. Its sensitivity is that of a mean over the batch when one of its records is replaced, whatever
+    the relation: for that, amplification by batches of fixed size is proved. Fresh batches are amplified one
+    by one. With `shared`, a gradient and the Hessian after it come from one batch and are amplified once,
+    together, at 1/sigma^2 = 1/sigma_g^2 + 1/sigma_H^2, in every iteration, asked for or not."""
 
     def __init__(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import gamma
@@ -16,14 +17,13 @@ from sottovoce.problem import Calibration
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.losses import Loss
     from sottovoce.privacy.rounding import Arithmetic
     from sottovoce.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds(ABC):
-    """How far each computed answer can move when one record is replaced: Delta + 2E, from public numbers.
+    """How far each computed answer can move between neighbours: Delta + 2E, from public numbers.
 
     Every method takes the weights at which the query is asked, because they are public when it is asked.
     A model adds how far one record moves its gradient, Hessian and value (Delta).
@@ -33,6 +33,7 @@ class Bounds(ABC):
     problem: Problem
     arithmetic: Arithmetic
     calibration: Calibration = Calibration.TIGHT
+    relation: Relation = Relation.REPLACE_ONE
 
     @abstractmethod
     def gradient_moves(self, w: Vector) -> float:
@@ -100,26 +101,26 @@ class Bounds(ABC):
 
     def gram(self) -> float:
         """Frobenius movement of X'X/n."""
-        moves = sensitivity.gram(radius=self.problem.root_energy, n=self.problem.n)
+        moves = sensitivity.gram(radius=self.problem.root_energy, **self._tables)
         return moves + 2.0 * self.arithmetic.gram()
 
     def gram_diagonal(self) -> float:
         """l2 movement of the diagonal of X'X/n."""
-        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, n=self.problem.n)
+        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, **self._tables)
         return moves + 2.0 * self.arithmetic.gram()
 
     def moments(self, balance: float) -> float:
         """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
         problem = self.problem
         bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
-        moves = bound(influence=problem.influence, balance=balance, n=problem.n)
+        moves = bound(influence=problem.influence, balance=balance, **self._tables)
         factor = math.sqrt(balance) * problem.influence / problem.energy
         return moves + 2.0 * self.arithmetic.moments(factor)
 
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
         moves = sensitivity.normalized_trials(
-            slope=self.problem.slope, radius=self.problem.influence, n=self.problem.n, count=len(steps)
+            slope=self.problem.slope, radius=self.problem.influence, count=len(steps), **self._tables
         )
         lengths = np.linalg.norm(steps, axis=1)
         return moves + 2.0 * self.arithmetic.normalized_trials(
@@ -135,7 +136,7 @@ class Bounds(ABC):
         moves = sensitivity.value_difference(
             slope=self.problem.slope,
             radius=self.problem.influence,
-            n=self.problem.n,
+            **self._tables,
             step_norm=norm_above(step),
         )
         moves = self._stated(moves, 2.0 * norm_above(step) / self.problem.n)
@@ -146,7 +147,7 @@ class Bounds(ABC):
         moves = sensitivity.trial_grid(
             slope=self.problem.slope,
             radius=self.problem.influence,
-            n=self.problem.n,
+            **self._tables,
             direction_norm=norm_above(direction),
             longest=longest,
             shrink=shrink,
@@ -185,6 +186,11 @@ class Bounds(ABC):
         return max(paper, tight)
 
     @property
+    def _tables(self) -> dict[str, Any]:
+        """What a movement depends on besides the risk: how many records, and which tables are neighbours."""
+        return {"n": self.problem.n, "relation": self.relation}
+
+    @property
     def _curvature(self) -> float:
         return max(self.problem.curvature_low, self.problem.curvature_high)
 
@@ -192,91 +198,6 @@ class Bounds(ABC):
         """Bound on the regularizer's values that enter a difference along this step."""
         regularizer = self.problem.regularizer
         return regularizer.value(w) + regularizer.value(w + step) + regularizer.value(w - step)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class LinearBounds(Bounds):
-    """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
-
-    loss: Loss
-
-    def gradient_moves(self, w: Vector) -> float:
-        problem, norm = self.problem, norm_above(w)
-        public: dict[str, Any] = {
-            "radius": problem.radius,
-            "n": problem.n,
-            "target_reach": problem.label_reach,
-        }
-        if problem.is_uncapped:
-            return sensitivity.gradient_at(self.loss, weight_norm=norm, weight=problem.weight, **public)
-        return sensitivity.capped_gradient_at(
-            self.loss, weight_norm=norm, influence=problem.influence, **public
-        )
-
-    def hessian_moves(self) -> float:
-        return sensitivity.hessian(
-            curvature_low=self.problem.curvature_low,
-            curvature_high=self.problem.curvature_high,
-            radius=self.problem.root_energy,
-            n=self.problem.n,
-        )
-
-    def eigenvalue_moves(self) -> float:
-        return sensitivity.smallest_eigenvalue(
-            curvature_low=self.problem.curvature_low,
-            curvature_high=self.problem.curvature_high,
-            radius=self.problem.root_energy,
-            n=self.problem.n,
-        )
-
-    def value_moves(self, weight_norm: float) -> float:
-        return sensitivity.value_at(
-            self.loss,
-            weight_norm=weight_norm,
-            radius=self.problem.radius,
-            n=self.problem.n,
-            target_reach=self.problem.label_reach,
-            weight=self.problem.weight,
-            least_weight=self.loss.least_relative * self.problem.lightest,
-        )
-
-    def highest(self, weight_norm: float) -> float:
-        return self.loss.value_within(self.problem.radius * weight_norm + self.problem.label_reach)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class SoftmaxBounds(Bounds):
-    """K outputs at once, weights class by class.
-
-    Rounding is as for one output with the norm of all weights: errors of the K scores of a row add up in l2
-    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2."""
-
-    def gradient_moves(self, w: Vector) -> float:
-        """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
-        classes = w.reshape(self.problem.outputs, -1)
-        return sensitivity.softmax_gradient_at(
-            spread=max(norm_above(a - b) for a in classes for b in classes),
-            classes=self.problem.outputs,
-            radius=self.problem.radius,
-            n=self.problem.n,
-            influence=self.problem.influence,
-        )
-
-    def hessian_moves(self) -> float:
-        return sensitivity.softmax_hessian(radius=self.problem.root_energy, n=self.problem.n)
-
-    def eigenvalue_moves(self) -> float:
-        return sensitivity.softmax_eigenvalue(radius=self.problem.root_energy, n=self.problem.n)
-
-    def value_moves(self, weight_norm: float) -> float:
-        highest = self.problem.weight * self.highest(weight_norm)
-        return sensitivity.value(highest=highest, lowest=0.0, n=self.problem.n)
-
-    def highest(self, weight_norm: float) -> float:
-        """log K + sqrt2 R ||W||."""
-        return self.problem.value_at_zero + self.problem.slope * self.problem.radius * weight_norm
 
 
 def norm_above(v: Vector) -> float:

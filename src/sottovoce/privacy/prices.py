@@ -15,6 +15,7 @@ from sottovoce.accounting.events import (
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
+from sottovoce.accounting.relations import Relation
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.packing import packing_for
@@ -107,6 +108,9 @@ class Prices(_Priced, Questions):
 class BatchPrices(_Priced):
     """Prices of questions about secret batches of fixed size, amplified by their secrecy.
 
+    Whatever the relation, a batch moves as when one of its records is replaced: for that, amplification by
+    batches of fixed size is proved.
+
     With `shared`, a gradient and a Hessian share a batch and are charged as one event."""
 
     def __init__(self, bounds: Bounds, run: Run, *, size: int, shared: bool) -> None:
@@ -117,7 +121,10 @@ class BatchPrices(_Priced):
         self._size = size
         self._shared = bool(shared)
         self._batch_bounds = replace(
-            bounds, problem=replace(bounds.problem, n=size), arithmetic=replace(bounds.arithmetic, n=size)
+            bounds,
+            problem=replace(bounds.problem, n=size),
+            arithmetic=replace(bounds.arithmetic, n=size),
+            relation=Relation.REPLACE_ONE,
         )
 
     def __repr__(self) -> str:

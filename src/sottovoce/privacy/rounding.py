@@ -94,9 +94,9 @@ class Arithmetic:
         return self._mean(self.radius**2, 0.0, 0.0)
 
     def moments(self, emphasis: float) -> float:
-        """E of the column means and `emphasis` times the column mean squares, l2."""
+        """E of the column means and `emphasis` times the mean squares, summed over groups or not, l2."""
         largest = self.radius + emphasis * self.radius**2
-        return self._mean(largest, gamma(FEW) * largest, 0.0)
+        return self._mean(largest, gamma(self.dim + FEW) * largest, 0.0)
 
     def value(self, *, highest: float, slope: float, weight_norm: float, added: float = 0.0) -> float:
         """E of the mean loss."""

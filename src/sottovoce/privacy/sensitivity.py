@@ -1,11 +1,15 @@
-"""How far each query can move when one record is replaced: one function per query, of public numbers only.
+"""How far each query can move between neighbours: one function per query, of public numbers only.
 
-Neighbours differ in one record and share n, so a mean of per-record terms moves by the distance of two terms
-over n. Everywhere ||x|| <= radius, `slope` is sup|phi'| and phi'' lies in [-curvature_low, curvature_high].
-For a batch, n is the batch size. With declared class weights the caller multiplies slope, curvature_low and
-curvature_high by the largest, or passes it as `weight` where the loss itself is asked for; the mean still
-divides by n. The regularizer is the same for both neighbours and moves nothing. What floating point adds is
-in `rounding`, what the noise lattice adds in `lattice`.
+Neighbours share n. If one record is replaced, a mean of per-record terms moves by the distance of two terms
+over n, at most the diameter of their set; if it is zeroed out, by one term over n, at most the longest. The
+docstrings speak of two terms; a single one is half as long where they say twice, and else as said there.
+
+Everywhere ||x|| <= radius, `slope` is sup|phi'| and phi'' lies in [-curvature_low, curvature_high]. For a
+batch, n is the batch size. Where a record counts q, `radius` is the largest q ||x|| of a first derivative and
+the root of the largest q ||x||^2 of a second; with declared class weights the caller multiplies slope,
+curvature_low and curvature_high by the largest, or passes it as `weight` where the loss itself is asked for.
+The mean still divides by n. The regularizer is the same for both neighbours and moves nothing. What floating
+point adds is in `rounding`, what the noise lattice adds in `lattice`.
 """
 
 from __future__ import annotations
@@ -15,14 +19,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind
 from sottovoce.privacy.diameter import contribution_diameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sottovoce.losses import Loss
+
+REPLACE_ONE = Relation.REPLACE_ONE
 
 _ROUND_UP = 1.0 + 2.0**-48
 """Outweighs the rounding of the few operations in each formula."""
@@ -39,9 +44,15 @@ def _mean_moves(distance: float, n: int) -> float:
     return distance / n * _ROUND_UP
 
 
-def value(*, highest: float, lowest: float, n: int) -> float:
-    """Mean loss, when every record's loss lies in [lowest, highest]: (highest - lowest) / n."""
-    return _mean_moves(highest - lowest, n)
+def _two_or_one(longest: float, relation: Relation) -> float:
+    """Terms that may point anywhere: two of them are twice the longest apart."""
+    return relation.distance(diameter=2.0 * longest, norm=longest)
+
+
+def value(*, highest: float, lowest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
+    """Mean loss, when every record's loss lies in [lowest, highest]: (highest - lowest) / n; zeroed out,
+    highest / n, which is more."""
+    return _mean_moves(relation.distance(diameter=highest - lowest, norm=highest), n)
 
 
 def value_at(
@@ -53,24 +64,36 @@ def value_at(
     target_reach: float = 0.0,
     weight: float = 1.0,
     least_weight: float = 1.0,
+    relation: Relation = REPLACE_ONE,
 ) -> float:
     """Mean loss at weights of known norm: (c_max sup phi - c_min inf phi) / n over |t| <= R ||w|| + Y.
 
     Margin losses decrease, so their infimum is at the far end; residual losses vanish at 0."""
     reach = radius * weight_norm + target_reach
     lowest = float(loss.value(np.array([reach]))[0]) if loss.kind is Kind.MARGIN else 0.0
-    return value(highest=weight * loss.value_within(reach), lowest=least_weight * lowest / _ROUND_UP, n=n)
+    highest = weight * loss.value_within(reach)
+    return value(highest=highest, lowest=least_weight * lowest / _ROUND_UP, n=n, relation=relation)
 
 
-def value_difference(*, slope: float, radius: float, n: int, step_norm: float) -> float:
+def value_difference(
+    *, slope: float, radius: float, n: int, step_norm: float, relation: Relation = REPLACE_ONE
+) -> float:
     """f(w) - f(w + p): 2 sup|phi'| R ||p|| / n.
 
     One record's loss changes by at most sup|phi'| |<x, p>| <= sup|phi'| R ||p||, in either direction."""
-    return _mean_moves(2.0 * slope * radius * step_norm, n)
+    return _mean_moves(_two_or_one(slope * radius * step_norm, relation), n)
 
 
 def trial_grid(
-    *, slope: float, radius: float, n: int, direction_norm: float, longest: float, shrink: float, count: int
+    *,
+    slope: float,
+    radius: float,
+    n: int,
+    direction_norm: float,
+    longest: float,
+    shrink: float,
+    count: int,
+    relation: Relation = REPLACE_ONE,
 ) -> float:
     """f(w) - f(w + gamma_i p) for gamma_i = longest shrink^i, i < count, in l2.
 
@@ -80,30 +103,33 @@ def trial_grid(
         raise ParameterError(f"shrink is {shrink}; each trial must be shorter than the last: 0 < shrink < 1.")
     rate = 2.0 * math.log(shrink)
     spread = math.sqrt(math.expm1(count * rate) / math.expm1(rate))
-    return value_difference(slope=slope, radius=radius, n=n, step_norm=longest * direction_norm * spread)
+    total = longest * direction_norm * spread
+    return value_difference(slope=slope, radius=radius, n=n, step_norm=total, relation=relation)
 
 
-def normalized_trials(*, slope: float, radius: float, n: int, count: int) -> float:
+def normalized_trials(
+    *, slope: float, radius: float, n: int, count: int, relation: Relation = REPLACE_ONE
+) -> float:
     """(f(w) - f(w + p_j)) / ||p_j|| for `count` steps, in l2: sqrt(count) 2 sup|phi'| R / n.
 
     Each entry moves by at most 2 sup|phi'| R / n, whatever its step; all do when the steps are parallel."""
-    return _mean_moves(2.0 * slope * radius * math.sqrt(count), n)
+    return _mean_moves(_two_or_one(slope * radius * math.sqrt(count), relation), n)
 
 
-def above_threshold(*, slope: float, radius: float, n: int, step_norms: Sequence[float]) -> float:
-    """Largest movement of any f(w) - f(w + p_i) - required_i compared with the noisy threshold.
-
-    AboveThreshold needs one bound for all its queries: the longest step's. What is required is public."""
-    return value_difference(slope=slope, radius=radius, n=n, step_norm=max(step_norms))
-
-
-def gradient(*, slope: float, radius: float, n: int) -> float:
+def gradient(*, slope: float, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Gradient at any weights, l2: 2 sup|phi'| R / n: two vectors no longer than sup|phi'| R."""
-    return _mean_moves(2.0 * slope * radius, n)
+    return _mean_moves(_two_or_one(slope * radius, relation), n)
 
 
 def gradient_at(
-    loss: Loss, *, weight_norm: float, radius: float, n: int, target_reach: float = 0.0, weight: float = 1.0
+    loss: Loss,
+    *,
+    weight_norm: float,
+    radius: float,
+    n: int,
+    target_reach: float = 0.0,
+    weight: float = 1.0,
+    relation: Relation = REPLACE_ONE,
 ) -> float:
     """Gradient at weights of known norm, l2; target_reach = max|y| for residual losses.
 
@@ -111,15 +137,22 @@ def gradient_at(
     copy of it towards 0, into its own convex hull: the largest weight times the diameter covers all classes.
     Residual losses: 2 R sup{|phi'(t)| : |t| <= R ||w|| + Y} / n. Neither exceeds `gradient`."""
     reach = radius * weight_norm
+    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * _ROUND_UP))
+    diameter = 2.0 * steepest
     if loss.kind is Kind.MARGIN:
-        distance = contribution_diameter(loss, reach)
-    else:
-        distance = 2.0 * loss.slope_within((reach + target_reach) * _ROUND_UP)
-    return _mean_moves(min(distance, 2.0 * loss.slope) * weight * radius, n)
+        diameter = min(2.0 * loss.slope, contribution_diameter(loss, reach))
+    return _mean_moves(relation.distance(diameter=diameter, norm=steepest) * weight * radius, n)
 
 
 def capped_gradient_at(
-    loss: Loss, *, weight_norm: float, radius: float, influence: float, n: int, target_reach: float = 0.0
+    loss: Loss,
+    *,
+    weight_norm: float,
+    radius: float,
+    influence: float,
+    n: int,
+    target_reach: float = 0.0,
+    relation: Relation = REPLACE_ONE,
 ) -> float:
     """Gradient at weights of known norm, l2, where a record of length rho <= R counts q with q rho <= C.
 
@@ -131,48 +164,59 @@ def capped_gradient_at(
     times a point of that set. The set reaches to R although influence ends at C: the diameter at C ||w|| is
     no bound."""
     reach = radius * weight_norm
-    steepest = loss.slope_within((reach + target_reach) * _ROUND_UP)
-    distance = 2.0 * steepest
+    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * _ROUND_UP))
+    diameter = 2.0 * steepest
     if loss.kind is Kind.MARGIN and loss.curvature_low == 0.0:
         at_zero = abs(float(loss.first(np.zeros(1))[0])) * _ROUND_UP
-        distance = min(distance, max(contribution_diameter(loss, reach), at_zero + steepest))
-    return _mean_moves(min(distance, 2.0 * loss.slope) * influence, n)
+        diameter = min(diameter, max(contribution_diameter(loss, reach), at_zero + steepest))
+    return _mean_moves(relation.distance(diameter=diameter, norm=steepest) * influence, n)
 
 
-def gradient_norm(*, slope: float, radius: float, n: int) -> float:
-    """Norm of the gradient: as the gradient, by the triangle inequality; at known weights, `gradient_at`."""
-    return gradient(slope=slope, radius=radius, n=n)
-
-
-def hessian(*, curvature_low: float, curvature_high: float, radius: float, n: int) -> float:
+def hessian(
+    *,
+    curvature_low: float,
+    curvature_high: float,
+    radius: float,
+    n: int,
+    relation: Relation = REPLACE_ONE,
+) -> float:
     """Hessian, Frobenius: max(sqrt2 max(U, L), U + L) R^2 / n, with no factor of the dimension.
 
     Two terms a uu' and b vv' lie a^2 + b^2 - 2ab <u, v>^2 apart, squared: most for orthogonal rows if a and b
     have one sign, for parallel rows if they have opposite signs."""
-    same_sign = math.sqrt(2.0) * max(curvature_low, curvature_high)
-    return _mean_moves(max(same_sign, curvature_low + curvature_high) * radius**2, n)
+    largest = max(curvature_low, curvature_high)
+    diameter = max(math.sqrt(2.0) * largest, curvature_low + curvature_high)
+    return _mean_moves(relation.distance(diameter=diameter, norm=largest) * radius**2, n)
 
 
-def smallest_eigenvalue(*, curvature_low: float, curvature_high: float, radius: float, n: int) -> float:
+def smallest_eigenvalue(
+    *,
+    curvature_low: float,
+    curvature_high: float,
+    radius: float,
+    n: int,
+    relation: Relation = REPLACE_ONE,
+) -> float:
     """Smallest eigenvalue of the Hessian: (U + L) R^2 / n.
 
     By Weyl it moves by at most the spectral norm, and |a <u, e>^2 - b <v, e>^2| <= (U + L) R^2 for unit e."""
-    return _mean_moves((curvature_low + curvature_high) * radius**2, n)
+    diameter, norm = curvature_low + curvature_high, max(curvature_low, curvature_high)
+    return _mean_moves(relation.distance(diameter=diameter, norm=norm) * radius**2, n)
 
 
-def gram(*, radius: float, n: int) -> float:
+def gram(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """X'X/n, Frobenius: sqrt2 R^2 / n: two rank-one terms differ most when their rows are orthogonal."""
-    return _mean_moves(math.sqrt(2.0) * radius**2, n)
+    return _mean_moves(relation.distance(diameter=math.sqrt(2.0), norm=1.0) * radius**2, n)
 
 
-def gram_diagonal(*, radius: float, n: int) -> float:
+def gram_diagonal(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Diagonal of X'X/n, l2: sqrt2 R^2 / n.
 
     Squared entries are nonnegative and sum to at most R^2; two such vectors differ most at two corners."""
-    return gram(radius=radius, n=n)
+    return gram(radius=radius, n=n, relation=relation)
 
 
-def moments(*, influence: float, balance: float, n: int) -> float:
+def moments(*, influence: float, balance: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Column means and sqrt(b)/R times column mean squares together, l2: C sqrt(F) / n, where F is
     2 + 2 b + 1/(2b) if b > 1/2, else 4, with b the balance and C = q R, q the most that a record counts.
 
@@ -185,14 +229,15 @@ def moments(*, influence: float, balance: float, n: int) -> float:
     further: take the norm of each group for its columns."""
     b = _checked_balance(balance)
     square = 2.0 + 2.0 * b + 0.5 / b if b > 0.5 else 4.0
-    return _mean_moves(influence * math.sqrt(square), n)
+    return _mean_moves(influence * math.sqrt(relation.distance(diameter=square, norm=1.0 + b)), n)
 
 
-def capped_moments(*, influence: float, balance: float, n: int) -> float:
+def capped_moments(*, influence: float, balance: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """As `moments`, where a record counts q with q ||x|| <= C and q ||x||^2 <= E; the factor is sqrt(b) C/E.
 
     Means are two vectors no longer than C, squares two nonnegative ones that sum to at most E."""
-    return _mean_moves(influence * math.sqrt(4.0 + 2.0 * _checked_balance(balance)), n)
+    b = _checked_balance(balance)
+    return _mean_moves(influence * math.sqrt(relation.distance(diameter=4.0 + 2.0 * b, norm=1.0 + b)), n)
 
 
 def _checked_balance(balance: float) -> float:
@@ -201,13 +246,19 @@ def _checked_balance(balance: float) -> float:
     return balance
 
 
-def softmax_gradient(*, radius: float, n: int) -> float:
+def softmax_gradient(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Softmax gradient, l2: 2 sqrt2 R / n: one record gives (p - e_y) x' and ||p - e_y|| <= sqrt2."""
-    return _mean_moves(2.0 * math.sqrt(2.0) * radius, n)
+    return _mean_moves(_two_or_one(math.sqrt(2.0) * radius, relation), n)
 
 
 def softmax_gradient_at(
-    *, spread: float, classes: int, radius: float, n: int, influence: float | None = None
+    *,
+    spread: float,
+    classes: int,
+    radius: float,
+    n: int,
+    influence: float | None = None,
+    relation: Relation = REPLACE_ONE,
 ) -> float:
     """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
 
@@ -222,19 +273,20 @@ def softmax_gradient_at(
         low = top * ratio if high else top
         squares = high * top * top + (classes - high) * low * low
         largest = max(largest, squares + 1.0 - 2.0 * low)
-    return _mean_moves(min(2.0, largest) ** 0.5 * 2.0 * (radius if influence is None else influence), n)
+    longest = min(2.0, largest) ** 0.5 * (radius if influence is None else influence)
+    return _mean_moves(_two_or_one(longest, relation), n)
 
 
-def softmax_hessian(*, radius: float, n: int) -> float:
+def softmax_hessian(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Softmax Hessian, Frobenius: R^2 / (sqrt2 n).
 
     One record gives A (x) xx', A = diag(p) - pp' positive semidefinite. With S = sum p^2 and sum p^3 >= S^2,
     ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4; two semidefinite terms are at most sqrt2 / 2 apart."""
-    return _mean_moves(radius**2 / math.sqrt(2.0), n)
+    return _mean_moves(relation.distance(diameter=math.sqrt(0.5), norm=0.5) * radius**2, n)
 
 
-def softmax_eigenvalue(*, radius: float, n: int) -> float:
+def softmax_eigenvalue(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Any eigenvalue of the softmax Hessian: R^2 / (2n).
 
     A difference of semidefinite terms has spectral norm at most the larger of the two, ||A|| <= 1/2."""
-    return _mean_moves(0.5 * radius**2, n)
+    return _mean_moves(relation.distance(diameter=0.5, norm=0.5) * radius**2, n)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import Query
 from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
@@ -48,7 +49,8 @@ class ColumnMoments(Question[Vector]):
     kind = Query.MOMENTS
 
     def admitted(self, problem: Problem) -> Self:
-        return replace(self, groups=checked_groups(self.groups, problem.columns))
+        groups = checked_groups(self.groups, problem.columns)
+        return replace(self, balance=positive("balance", self.balance), groups=groups)
 
     def length(self, problem: Problem) -> int:
         return problem.columns + (problem.columns if self.groups is None else int(self.groups.max()) + 1)

@@ -18,7 +18,8 @@ from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
-from sottovoce.privacy.bounds import Bounds, LinearBounds
+from sottovoce.privacy.bounds import Bounds
+from sottovoce.privacy.model_bounds import LinearBounds
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import LARGEST_MATRIX, Problem
 from sottovoce.questions.geometry import Geometry

@@ -15,7 +15,7 @@ from sottovoce.data.rows import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import softmax as softmax_kernels
-from sottovoce.privacy.bounds import SoftmaxBounds
+from sottovoce.privacy.model_bounds import SoftmaxBounds
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer

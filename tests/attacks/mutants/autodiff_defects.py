@@ -39,15 +39,15 @@ CLIPPING = (
     Mutant(
         "clipped gradient charged as if a record were added",
         "autodiff/problem.py",
-        "return 2.0 * self.problem.slope / self.problem.n",
-        "return self.problem.slope / self.problem.n",
+        "        longest = self.problem.slope\n",
+        "        longest = 0.5 * self.problem.slope\n",
         SENSITIVITY,
     ),
     Mutant(
         "module's Hessian charged as if a record were added",
         "autodiff/problem.py",
-        "        self._insist_on_matrices()\n        return 2.0 *",
-        "        self._insist_on_matrices()\n        return 1.0 *",
+        "        longest = self.problem.curvature_high\n",
+        "        longest = 0.5 * self.problem.curvature_high\n",
         SENSITIVITY,
     ),
     Mutant(

@@ -8,6 +8,7 @@ from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
 from tests.attacks.mutants.front_defects import FRONTS
+from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.method_defects import LEVELS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
@@ -28,6 +29,9 @@ _EVERYTHING = (
     *BOUNDS,
     *ROUNDING,
     *BATCHES,
+    *GEOMETRY,
+    *RELATIONS,
+    *COUNTS,
     *PRICES,
     *CHAINS,
     *KEPT,

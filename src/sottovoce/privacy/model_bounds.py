@@ -1,0 +1,94 @@
+"""How far one record moves gradient, Hessian and value of a linear model and of softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.privacy import sensitivity
+from sottovoce.privacy.bounds import Bounds, norm_above
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+    from sottovoce.losses import Loss
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LinearBounds(Bounds):
+    """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
+
+    loss: Loss
+
+    def gradient_moves(self, w: Vector) -> float:
+        problem, norm = self.problem, norm_above(w)
+        public = {"radius": problem.radius, "target_reach": problem.label_reach, **self._tables}
+        if problem.is_uncapped:
+            return sensitivity.gradient_at(self.loss, weight_norm=norm, weight=problem.weight, **public)
+        return sensitivity.capped_gradient_at(
+            self.loss, weight_norm=norm, influence=problem.influence, **public
+        )
+
+    def hessian_moves(self) -> float:
+        return sensitivity.hessian(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.root_energy,
+            **self._tables,
+        )
+
+    def eigenvalue_moves(self) -> float:
+        return sensitivity.smallest_eigenvalue(
+            curvature_low=self.problem.curvature_low,
+            curvature_high=self.problem.curvature_high,
+            radius=self.problem.root_energy,
+            **self._tables,
+        )
+
+    def value_moves(self, weight_norm: float) -> float:
+        return sensitivity.value_at(
+            self.loss,
+            weight_norm=weight_norm,
+            radius=self.problem.radius,
+            **self._tables,
+            target_reach=self.problem.label_reach,
+            weight=self.problem.weight,
+            least_weight=self.loss.least_relative * self.problem.lightest,
+        )
+
+    def highest(self, weight_norm: float) -> float:
+        return self.loss.value_within(self.problem.radius * weight_norm + self.problem.label_reach)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxBounds(Bounds):
+    """K outputs at once, weights class by class.
+
+    Rounding is as for one output with the norm of all weights: errors of the K scores of a row add up in l2
+    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2."""
+
+    def gradient_moves(self, w: Vector) -> float:
+        """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
+        classes = w.reshape(self.problem.outputs, -1)
+        return sensitivity.softmax_gradient_at(
+            spread=max(norm_above(a - b) for a in classes for b in classes),
+            classes=self.problem.outputs,
+            radius=self.problem.radius,
+            **self._tables,
+            influence=self.problem.influence,
+        )
+
+    def hessian_moves(self) -> float:
+        return sensitivity.softmax_hessian(radius=self.problem.root_energy, **self._tables)
+
+    def eigenvalue_moves(self) -> float:
+        return sensitivity.softmax_eigenvalue(radius=self.problem.root_energy, **self._tables)
+
+    def value_moves(self, weight_norm: float) -> float:
+        highest = self.problem.weight * self.highest(weight_norm)
+        return sensitivity.value(highest=highest, lowest=0.0, **self._tables)
+
+    def highest(self, weight_norm: float) -> float:
+        """log K + sqrt2 R ||W||."""
+        return self.problem.value_at_zero + self.problem.slope * self.problem.radius * weight_norm
