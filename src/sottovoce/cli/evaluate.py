@@ -75,9 +75,7 @@ def evaluate(
     if weak:
         out.say(out.caveats([weak]))
     if account is None and simulate is None:
-        out.console().print(
-            "[dim]No ledger was charged: whatever else is released about these records adds its budget.[/]"
-        )
+        out.remark("No ledger was charged: whatever else is released about these records adds its budget.")
 
 
 def _figures(
