@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.datasets import ijcnn1
-from sottovoce.reproduce.problems import risk_on
-from sottovoce.reproduce.settings import EPSILONS, LOSSES, Cell, Table, Trial
-from sottovoce.reproduce.trial import Run, perform
+from sottovoce_studies import ijcnn1
+from sottovoce_studies.problems import risk_on
+from sottovoce_studies.settings import EPSILONS, LOSSES, Cell, Table, Trial
+from sottovoce_studies.trial import Run, perform
 
 SETTINGS = [
     (loss, setting, epsilon) for loss in LOSSES for setting in ("loose", "tight") for epsilon in EPSILONS

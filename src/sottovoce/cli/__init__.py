@@ -16,8 +16,8 @@ from sottovoce.cli.output import shown_safely
 from sottovoce.cli.plan import plan
 from sottovoce.cli.predict import predict
 from sottovoce.cli.report import report
-from sottovoce.cli.reproduce import ManyValues, reproduce
 from sottovoce.cli.schema import schema
+from sottovoce.cli.studies import register
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 for command in (demo, schema, plan, fit, predict, evaluate, report, audit, bench):
     app.command()(command)
-app.command(cls=ManyValues)(reproduce)
+register(app)
 app.add_typer(ledger, name="ledger")
 
 

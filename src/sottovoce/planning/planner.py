@@ -217,9 +217,9 @@ def plan(
 
 def _papers(method: Method, problem: Problem, tolerance: Tolerance, budget: Budget, confidence: float) -> int:
     """n_min of the paper's theorem for this kind of method, else for short steps, at the same zCDP budget."""
+    from sottovoce.methods.paper import sample_complexity as paper
     from sottovoce.methods.paper.opt import SearchedSteps
     from sottovoce.methods.paper.phases import PaperMethod
-    from sottovoce.reproduce import sample_complexity as paper
 
     setting = paper.Setting.of(problem, tolerance, failure=1.0 - confidence)
     rho = rho_published(budget.epsilon, budget.delta)

@@ -12,13 +12,14 @@ from scipy import integrate, optimize, stats
 
 import sottovoce as sv
 from sottovoce.accounting.subsampling import subsampled_gaussian
-from sottovoce.datasets import covertype, ijcnn1
+from sottovoce.datasets import covertype
 from sottovoce.methods.paper.constants import NoiseShare, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.privacy import sampling
 from sottovoce.problem import Problem
 from sottovoce.questions import Answer
 from sottovoce.result import Tolerance
+from sottovoce_studies import ijcnn1
 
 needs_ijcnn1 = pytest.mark.skipif(
     ijcnn1.FOLDER not in os.environ, reason="IJCNN1 is read from the folder SOTTOVOCE_DATA, which is not set"
@@ -231,7 +232,7 @@ def test_a_visit_may_not_be_priced_by_whether_its_hessian_was_asked_for() -> Non
     assert (gradient_only + with_hessian) * math.exp(-two) <= 1.0
 
 
-# 5. constants of the analysis (n_min itself: tests/reproduce/test_sample_complexity.py)
+# 5. constants of the analysis (n_min itself: tests/methods/paper/test_sample_complexity.py)
 
 
 def test_the_printed_count_of_trials_is_negative() -> None:
