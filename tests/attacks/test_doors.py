@@ -12,6 +12,9 @@ import pytest
 from tests.attacks.doors.catalogue import CASES, DOORS, KNOWN_OPEN, MANY, cases_of
 from tests.attacks.doors.engine import Answer, Door, Pair, Reading, attack
 
+REFUSING = ("encoder: lists", "oracle: hostile questions")
+"""Doors at which most cases are refused, whatever the record: none of those tables is accepted at all."""
+
 SOUND = tuple(door for door in DOORS if door.name not in KNOWN_OPEN)
 
 
@@ -19,8 +22,10 @@ SOUND = tuple(door for door in DOORS if door.name not in KNOWN_OPEN)
     ("door", "cases"), cases_of(SOUND, CASES), ids=lambda value: getattr(value, "name", "")
 )
 def test_no_record_changes_how_another_is_read(door: Door, cases: int) -> None:
-    found = [str(violation) for number in range(cases) for violation in attack(door, 0, number)]
+    tried = [attack(door, 0, number) for number in range(cases)]
+    found = [str(violation) for case in tried for violation in case.violations]
     assert not found, "\n".join(found[:20])
+    assert door.name in REFUSING or sum(case.refused for case in tried) < 0.5 * cases
 
 
 @pytest.mark.slow
@@ -28,13 +33,13 @@ def test_no_record_changes_how_another_is_read(door: Door, cases: int) -> None:
     ("door", "cases"), cases_of(SOUND, MANY), ids=lambda value: getattr(value, "name", "")
 )
 def test_no_record_changes_how_another_is_read_in_many_cases(door: Door, cases: int) -> None:
-    found = [str(violation) for number in range(cases) for violation in attack(door, 1, number)]
+    found = [str(violation) for number in range(cases) for violation in attack(door, 1, number).violations]
     assert not found, f"{len(found)} violations\n" + "\n".join(found[:20])
 
 
 def _found(here: Reading, there: Reading | None = None, *, lenient: bool = True) -> list[str]:
     pair = Pair(lambda: here, lambda: here if there is None else there, 1, "control", lenient)
-    return [violation.text for violation in attack(Door("control", lambda draw: pair, 1), 0, 0)]
+    return [violation.text for violation in attack(Door("control", lambda draw: pair, 1), 0, 0).violations]
 
 
 def _answer(exact: object, moves: float) -> Reading:
@@ -91,7 +96,8 @@ def test_the_engine_notices_refusals_warnings_and_charges_before_a_refusal() -> 
         return Reading()
 
     def found(here: object, there: object, lenient: bool) -> int:
-        return len(attack(Door("control", lambda draw: Pair(here, there, 0, "", lenient), 1), 0, 0))  # type: ignore[arg-type]
+        pair = Pair(here, there, 0, "", lenient)  # type: ignore[arg-type]
+        return len(attack(Door("control", lambda draw: pair, 1), 0, 0).violations)
 
     assert found(Reading, refuse, True) == 1
     assert found(Reading, refuse, False) == 0

@@ -25,11 +25,14 @@ def main() -> int:
     tried = broken = 0
     for door, cases in cases_of(chosen, given.cases):
         start = time.monotonic()
-        found = [violation for number in range(cases) for violation in attack(door, given.seed, number)]
+        tries = [attack(door, given.seed, number) for number in range(cases)]
+        found = [violation for case in tries for violation in case.violations]
+        refused = sum(case.refused for case in tries)
         numbers = sorted({violation.number for violation in found})
         first = f", first in case {numbers[0] + 1}" if numbers else ""
         took = time.monotonic() - start
-        print(f"{door.name}: {cases} cases, {len(numbers)} with violations{first} ({took:.1f} s)", flush=True)
+        count = f"{cases} cases ({refused} refused by public facts), {len(numbers)} with violations{first}"
+        print(f"{door.name}: {count} ({took:.1f} s)", flush=True)
         for violation in found[: given.shown]:
             print(f"  {str(violation)[:400]}")
         tried, broken = tried + cases, broken + len(numbers)

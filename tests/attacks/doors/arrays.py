@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -117,7 +118,9 @@ def held(draw: Draw, cells: list[Any], place: int, among: str) -> tuple[str, Any
         kind = "list" if draw.random() < 0.4 else list(_HOLDERS)[draw.integers(len(_HOLDERS))]
         other = [*cells[:place], value, *cells[place + 1 :]]
         try:
-            here, there = _HOLDERS[kind](cells), _HOLDERS[kind](other)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                here, there = _HOLDERS[kind](cells), _HOLDERS[kind](other)
         except Exception:  # the owner's own NumPy or pandas refuses it
             continue
         if kind != "array" or here.dtype == there.dtype:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -45,7 +46,7 @@ def _cuts(draw: Draw, n: int) -> tuple[int, ...]:
 def _arrays(draw: Draw) -> Pair:
     arrays = numbers(draw, most=12)
     cuts, n = _cuts(draw, len(arrays.here[1])), arrays.here[0].shape[1]
-    intercept = bool(draw.integers(2))
+    intercept, cluster = bool(draw.integers(2)), client()
 
     def read(X: Any, y: Any) -> Reading:
         lazy = da.from_array(np.asarray(X), chunks=(cuts, (n,)))
@@ -55,7 +56,7 @@ def _arrays(draw: Draw) -> Pair:
             labels=(-1, 1),
             intercept=intercept,
             invalid="zero",
-            client=client(),
+            client=cluster,
         )
         return reading(records, False)
 
@@ -71,22 +72,26 @@ def _partitioned(frame: pd.DataFrame, cuts: tuple[int, ...]) -> Any:
 
 def _frames(draw: Draw) -> Pair:
     kinds = {name: PANDAS[name] for name in ("inferred", "objects", "read_csv")}
-    tables, here, there, note = drawn(draw, kinds, target=True, longest=10)
-    cuts = _cuts(draw, tables.n)
+    cluster = client()
+    while True:
+        tables, here, there, note = drawn(draw, kinds, target=True, longest=10)
+        cuts = _cuts(draw, tables.n)
+        with suppress(Exception), dask.config.set({"dataframe.convert-string": False}):  # Dask looks at cells
+            lazy = [_partitioned(frame, cuts) for frame in (here, there)]
+            break
 
-    def read(frame: pd.DataFrame) -> Reading:
+    def read(frame: Any) -> Reading:
         with dask.config.set({"dataframe.convert-string": False}):
-            lazy = _partitioned(frame, cuts)
-            records = sv.Records.from_dask(lazy, schema=tables.schema, invalid="zero", client=client())
+            records = sv.Records.from_dask(frame, schema=tables.schema, invalid="zero", client=cluster)
         return reading(records, False)
 
-    return Pair(lambda: read(here), lambda: read(there), tables.place, note)
+    return Pair(lambda: read(lazy[0]), lambda: read(lazy[1]), tables.place, note)
 
 
 def _emptied(draw: Draw) -> Pair:
     """Partitions by a column's value: a record alone in its own leaves it empty when it is replaced."""
     schema = Schema((Numeric("a", 0.0, 1.0), Numeric("b", -1.0, 1.0)), Target("y", ("no", "yes")))
-    spare = int(draw.integers(0, 4))
+    spare, cluster = int(draw.integers(0, 4)), client()
     keys = np.arange(PARTITIONS - spare)
     place = int(draw.integers(len(keys)))
     frame = pd.DataFrame(
@@ -103,7 +108,7 @@ def _emptied(draw: Draw) -> Pair:
     def read(table: pd.DataFrame) -> Reading:
         parts = [table[table["key"] == key].drop(columns="key") for key in range(PARTITIONS)]
         lazy = dd.from_map(lambda part: part, parts, meta=parts[0].iloc[:0], enforce_metadata=False)
-        records = sv.Records.from_dask(lazy, schema=schema, client=client())
+        records = sv.Records.from_dask(lazy, schema=schema, client=cluster)
         risk = risk_of(records)
         w = np.ones(risk.dim)
         public = f"{records!r} {risk.bounds.gradient(w)} {risk.bounds.gram()} {risk.bounds.value(w)}"

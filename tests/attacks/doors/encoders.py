@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -97,14 +98,24 @@ def drawn(draw: Draw, kinds: dict[str, Container], **wanted: Any) -> tuple[Table
     while True:
         tables = declared(draw, **wanted)
         kind = list(kinds)[draw.integers(len(kinds))]
-        with suppress(Exception):
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             here, there = kinds[kind](tables.here), kinds[kind](tables.there)
-            if not isinstance(there, pa.Table | pl.DataFrame) or _keeps(there, tables):
+            if _keeps(there, tables):
                 return tables, here, there, f"{tables.note}, {kind}"
 
 
 def _keeps(table: Any, tables: Tables) -> bool:
-    """Whether every other cell is the one that went in, or its text."""
+    """Whether every other cell is the one that went in, or its text: pandas merges equal categories."""
+    if isinstance(table, pd.DataFrame):
+        return not any(
+            cell is tables.there[name][tables.place] and cell is not given
+            for name, cells in tables.here.items()
+            for place, (cell, given) in enumerate(zip(table[name], cells, strict=True))
+            if place != tables.place
+        )
+    if not isinstance(table, pa.Table | pl.DataFrame):
+        return True
     held = table.to_pydict() if isinstance(table, pa.Table) else table.to_dict(as_series=False)
     return all(
         cell == given or str(cell).lower() == str(given).lower()

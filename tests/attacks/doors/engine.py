@@ -74,11 +74,20 @@ class Violation:
         return f"{self.door} #{self.number} [{self.note}]: {self.text}"
 
 
-def attack(door: Door, seed: int, number: int) -> list[Violation]:
-    """Every violation that one case finds."""
+@dataclass(frozen=True)
+class Case:
+    """What one case found. A table that public facts refuse tries little: `refused` tells."""
+
+    violations: list[Violation]
+    refused: bool
+
+
+def attack(door: Door, seed: int, number: int) -> Case:
+    """Read both neighbours of one case and compare them."""
     pair = door.pair(np.random.default_rng([seed, number, *door.name.encode()]))
     here, there = heard(pair.here), heard(pair.there)
-    return [Violation(door.name, number, pair.note, text) for text in violations(pair, here, there)]
+    found = [Violation(door.name, number, pair.note, text) for text in violations(pair, here, there)]
+    return Case(found, bool(here.refusal))
 
 
 def heard(read: Callable[[], Reading]) -> Reading:

@@ -127,16 +127,16 @@ def _search(draw: Draw) -> Pair:
 
 
 def _at_their_places(trained: list[dict[str, np.ndarray]], n: int) -> dict[str, Any]:
-    """Rows of each candidate by the number of their record; those held out stay zero."""
+    """Rows of each fit by the number of their record; those held out stay zero. Rehearsals hold out none."""
     from sottovoce.estimators.search import held_out
 
     kept = np.flatnonzero(~held_out(n, 0.2))
     found: dict[str, Any] = {}
-    for candidate, rows in enumerate(trained):
+    for number, rows in enumerate(trained):
         for name, values in rows.items():
             whole = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
-            whole[kept] = values
-            found[f"{name} of candidate {candidate}"] = whole
+            whole[kept if len(values) < n else slice(None)] = values
+            found[f"{name} of fit {number}"] = whole
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sottovoce as sv
@@ -69,22 +68,29 @@ def _written(columns: Columns, path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _from_pandas(columns: Columns) -> Any:
-    return pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
+def _stored(table: Any, groups: int) -> bytes:
+    """A Parquet file of an Arrow table, in row groups of this length."""
+    file = io.BytesIO()
+    pq.write_table(table, file, row_group_size=groups)
+    return file.getvalue()
 
 
 def _parquet(read_file: Callable[[Path, sv.Schema, bool], Reading]) -> Callable[[Draw], Pair]:
     def pair(draw: Draw) -> Pair:
-        tables, here, there, note = drawn(draw, ARROW, target=True)
         answered, groups = bool(draw.random() < ANSWERED), int(draw.integers(1, 8))
+        while True:
+            tables, here, there, note = drawn(draw, ARROW, target=True)
+            with suppress(Exception):  # Arrow reads what it cannot write
+                contents = [_stored(table, groups) for table in (here, there)]
+                break
 
-        def read(table: Any) -> Reading:
+        def read(content: bytes) -> Reading:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "t.parquet"
-                pq.write_table(table, path, row_group_size=groups)
+                path.write_bytes(content)
                 return read_file(path, tables.schema, answered)
 
-        return Pair(lambda: read(here), lambda: read(there), tables.place, note)
+        return Pair(lambda: read(contents[0]), lambda: read(contents[1]), tables.place, note)
 
     return pair
 

@@ -18,6 +18,7 @@ Columns = dict[str, list[Any]]
 WORDS = ("no", "yes", "maybe")
 WHOLES = (1, 2, 3)
 TRUTHS = (False, True)
+DIGITS = ("0", "1", "2.50")
 
 _SPELLED = (
     " 3 ",
@@ -59,6 +60,8 @@ _CATEGORICAL: dict[str, tuple[tuple[Any, ...], Callable[[Draw, int], list[Any]]]
     "truths": (TRUTHS, lambda draw, n: [bool(k) for k in draw.integers(2, size=n)]),
     "numpy truths": (TRUTHS, lambda draw, n: [np.bool_(k) for k in draw.integers(2, size=n)]),
     "truths as numbers": (TRUTHS, lambda draw, n: draw.integers(2, size=n).tolist()),
+    "digits": (DIGITS, lambda draw, n: _chosen(draw, DIGITS, n)),
+    "digits as numbers": (DIGITS, lambda draw, n: draw.integers(4, size=n).tolist()),
     "spelled words": (WORDS, lambda draw, n: _chosen(draw, _SPELLED_WORDS, n)),
     "spelled whole numbers in text": (WHOLES, lambda draw, n: _chosen(draw, _SPELLED_WHOLES, n)),
     "spelled truths in text": (TRUTHS, lambda draw, n: _chosen(draw, _SPELLED_TRUTHS, n)),
