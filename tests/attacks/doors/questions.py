@@ -63,13 +63,13 @@ def _vector(draw: Draw, dim: int) -> Any:
         None,
         1.0,
     )
-    return odd[0] if draw.random() < 0.4 else odd[draw.integers(len(odd))]
+    return odd[0] if draw.random() < 0.65 else odd[draw.integers(len(odd))]
 
 
 def _units(draw: Draw, oracle: Any) -> Any:
     share = max(1, oracle.units_left // 4)
     odd = (0, -1, 10**40, 0.5, float("nan"), None, True, float(share))
-    return share if draw.random() < 0.8 else odd[draw.integers(len(odd))]
+    return share if draw.random() < 0.93 else odd[draw.integers(len(odd))]
 
 
 def _asked(draw: Draw, dim: int) -> tuple[str, Ask]:
