@@ -172,6 +172,23 @@ def _targets(draw: Draw) -> Pair:
     return Pair(lambda: read(here), lambda: read(there), place, f"{note}, {kind}")
 
 
+def _weights(draw: Draw) -> Pair:
+    """What records count; one record may count the most allowed, with its label turned."""
+    n = int(draw.integers(2, 25))
+    X, y, place = draw.normal(size=(n, 2)), draw.choice([-1, 1], n), int(draw.integers(n))
+    note, here, there = held(draw, draw.uniform(0.0, 3.0, n).tolist(), place, "float")
+    turned = np.where(np.arange(n) == place, -y, y)
+    cap, answered = float(draw.choice([0.5, 1.0, 2.0])), bool(draw.random() < 3.0 * ANSWERED)
+
+    def read(y: Any, weights: Any) -> Reading:
+        records = sv.Records.from_arrays(
+            X, y, labels=(-1, 1), sample_weight=weights, weight_cap=cap, invalid="zero"
+        )
+        return reading(records, answered)
+
+    return Pair(lambda: read(y, here), lambda: read(turned, there), place, f"{note}, cap {cap}")
+
+
 _TABLES: dict[str, Callable[[list[list[Any]]], Any]] = {
     "lists": list,
     "tuples": lambda rows: tuple(map(tuple, rows)),
@@ -184,7 +201,7 @@ _TABLES: dict[str, Callable[[list[list[Any]]], Any]] = {
 
 def _cells(draw: Draw) -> Pair:
     """X as lists, objects or a frame, one cell hostile, with labels in an array."""
-    n, place = int(draw.integers(2, 15)), 0
+    n = int(draw.integers(2, 15))
     rows = draw.integers(-9, 10, (n, 2)).tolist() if draw.integers(2) else draw.normal(size=(n, 2)).tolist()
     y, place = draw.choice([-1, 1], n), int(draw.integers(n))
     while True:
@@ -208,5 +225,6 @@ DOORS = (
     Door("arrays: sparse", _sparse, 100),
     Door("arrays: labels", _labels, 150),
     Door("arrays: targets", _targets, 100),
+    Door("arrays: weights", _weights, 80),
     Door("arrays: cells", _cells, 100),
 )

@@ -97,7 +97,7 @@ def listening() -> Iterator[Ear]:
 
 
 def rows_of(records: sv.Records) -> dict[str, np.ndarray]:
-    """Features and targets of every record, as held."""
+    """Features, targets and, where records have them, weights, as held."""
     held = records._rows
     parts = (
         [part.rows for part in held._client.gather(list(held._held)) if part is not None]
@@ -106,7 +106,10 @@ def rows_of(records: sv.Records) -> dict[str, np.ndarray]:
     )
     blocks = [block for rows in parts for block in rows.read()]
     features = [b.features.toarray() if records.sparse else np.array(b.features) for b in blocks]
-    return {"features": np.concatenate(features), "targets": np.concatenate([b.targets for b in blocks])}
+    found = {"features": np.concatenate(features), "targets": np.concatenate([b.targets for b in blocks])}
+    if blocks[0].weights is not None:
+        found["weights"] = np.concatenate([b.weights for b in blocks])
+    return found
 
 
 def risk_of(records: sv.Records) -> Any:
