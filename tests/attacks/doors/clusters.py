@@ -120,5 +120,5 @@ def _emptied(draw: Draw) -> Pair:
 DOORS = (
     Door("Dask: arrays", _arrays, 24),
     Door("Dask: frames", _frames, 30),
-    Door("Dask: emptied partitions", _emptied, 3),
+    Door("Dask: emptied partitions", _emptied, 2),
 )

@@ -116,6 +116,8 @@ def _keeps(table: Any, tables: Tables) -> bool:
         )
     if not isinstance(table, pa.Table | pl.DataFrame):
         return True
+    if any(_is_missing(cells, tables.place) for cells in tables.here.values()):
+        return False
     held = table.to_pydict() if isinstance(table, pa.Table) else table.to_dict(as_series=False)
     return all(
         cell == given or str(cell).lower() == str(given).lower()
@@ -123,6 +125,11 @@ def _keeps(table: Any, tables: Tables) -> bool:
         for place, (cell, given) in enumerate(zip(held[name], cells, strict=True))
         if place != tables.place
     )
+
+
+def _is_missing(cells: list[Any], place: int) -> bool:
+    """Whether all other cells are missing: the owner of a typed table then takes its type from the record."""
+    return all(cell is None for other, cell in enumerate(cells) if other != place)
 
 
 def _encoder(kinds: dict[str, Container]) -> Callable[[Draw], Pair]:
