@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sottovoce.errors import ParameterError
 from sottovoce.regularizers import L2, Regularizer
 
 if TYPE_CHECKING:
@@ -150,6 +151,16 @@ class Problem:
         return floor - self.curvature_low * self.energy
 
     @property
+    def forms_matrices(self) -> bool:
+        """Whether a Hessian of all weights may be asked for."""
+        return not self.matrix_free and matrix_fits(self.dim)
+
+    @property
+    def shows_curvature(self) -> bool:
+        """Whether the curvature may be asked for at all: as a matrix, or by products with vectors."""
+        return self.matrix_free or self.forms_matrices
+
+    @property
     def is_convex(self) -> bool:
         """Whether every such risk is convex and its curvature changes by bounded factors."""
         return self.curvature_low == 0.0 and math.isfinite(self.bend) and self.regularizer.third == 0.0
@@ -195,3 +206,17 @@ class Problem:
         unit = finite / largest
         reach = self.weight_limit / float(np.linalg.norm(unit))
         return finite if largest <= reach else unit * reach
+
+
+def matrix_fits(columns: int) -> bool:
+    """Whether a square matrix of so many columns is formed."""
+    return columns <= LARGEST_MATRIX
+
+
+def insist_matrix_fits(columns: int) -> None:
+    """Refuse a square matrix of so many columns, with the way out."""
+    if not matrix_fits(columns):
+        raise ParameterError(
+            f"a matrix of {columns} columns is not built: the limit is {LARGEST_MATRIX}. "
+            "Use a method that needs gradients only, such as 'majorize', or fewer columns."
+        )

@@ -19,7 +19,7 @@ from sottovoce.methods.registry import by_name
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
-from sottovoce.problem import LARGEST_MATRIX, Calibration
+from sottovoce.problem import Calibration
 from sottovoce.report.progress import watching
 from sottovoce.result import Outcome, Result, Stop, Tolerance, TraceRow
 
@@ -73,6 +73,7 @@ def minimize(
         raise ParameterError("intervals, a part of the budget, must be at least 0 and below 0.5.")
     problem = risk.problem
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
+    chosen.insist_possible(problem, goal)
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
@@ -90,7 +91,7 @@ def minimize(
         )
     run = account.run(budget, chosen.name)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
-    kept = int(run.units_left * intervals) if problem.is_convex and problem.dim <= LARGEST_MATRIX else 0
+    kept = int(run.units_left * intervals) if problem.is_convex and problem.forms_matrices else 0
     run.keep(kept)
     with watching(progress, chosen.name, run.mu_squared_left) as watch:
         outcome = chosen.run(oracle, weights, goal, watch)

@@ -48,7 +48,7 @@ class BatchDescent(Method):
     `passes` times, as beyond a dozen passes more hardly lower the noise that adds up. `pace` sets how far a
     step goes. Between `looks` equal parts the curvature is looked at on a batch `look_batch` times as large,
     and where it is clearly negative a step of length 2|lambda~|/M follows that direction. `measure_share` of
-    the budget, twice, measures the end."""
+    the budget, twice, measures the end. Where no curvature can be asked for, none is looked at."""
 
     name: ClassVar[str] = "descent-b"
     steps: int = 1200
@@ -90,6 +90,8 @@ class BatchDescent(Method):
         return [(event, steps)]
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        if not ask.problem.shows_curvature and self.looks > 1:
+            return self.fitted(ask.problem).run(ask, start, goal, watch)
         levels = Levels(confidence=goal.confidence, gradient_tests=2, curvature_tested=True)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         size, steps = self.batch(ask.problem.n), self.planned(ask.problem.n)
@@ -112,6 +114,10 @@ class BatchDescent(Method):
                 return walk.outcome(stop)
         return walk.outcome(self._end(walk, goal, look, kept))
 
+    def fitted(self, problem: Problem) -> BatchDescent:
+        """This method, without looks where the curvature cannot be asked for."""
+        return self if problem.shows_curvature else replace(self, looks=1)
+
     def prices(self, total: int, steps: int) -> tuple[int, int, int]:
         """Units of a batch's gradient, of a look at the curvature, and of each measurement at the end."""
         look, kept = int(total * self.look_share), int(total * self.measure_share)
@@ -120,7 +126,7 @@ class BatchDescent(Method):
     def _end(self, walk: Walk, goal: Goal, look: Look, kept: int) -> Stop:
         """Measure where the descent ended, and compare with what was asked for."""
         if goal.tolerance is None or not walk.problem.matrix_free:
-            stop = measure(walk, walk.levels, 0 if walk.problem.matrix_free else kept)
+            stop = measure(walk, walk.levels, kept if walk.problem.forms_matrices else 0)
         else:
             stop = replace(look, units=kept).measure(walk)
         if stop is Stop.OUT_OF_BUDGET or goal.tolerance is None:

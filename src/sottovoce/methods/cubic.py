@@ -15,7 +15,6 @@ from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
-from sottovoce.problem import LARGEST_MATRIX
 from sottovoce.questions import SHORTEST_TRIAL
 from sottovoce.result import Outcome, Stop, TraceRow
 
@@ -73,6 +72,9 @@ class Cubic(Method):
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
+    def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
+        return True
+
     def levels(self, problem: Problem, goal: Goal) -> Levels:
         """One gradient test a visit, the curvature tested along with it."""
         return _levels(goal, self.visits(problem, goal))
@@ -84,7 +86,6 @@ class Cubic(Method):
         return self.passes - questions(problem, _levels(goal, 1)) - 2 * self.free_steps
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        insist_matrix_fits(ask.problem)
         levels, visits = self.levels(ask.problem, goal), self.visits(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         if goal.tolerance is not None:
@@ -119,15 +120,6 @@ class Cubic(Method):
 
 def _levels(goal: Goal, tests: int) -> Levels:
     return Levels(confidence=goal.confidence, gradient_tests=tests, curvature_tested=True)
-
-
-def insist_matrix_fits(problem: Problem) -> None:
-    """Every run forms a Hessian: too many weights are refused with the way out."""
-    if problem.dim > LARGEST_MATRIX:
-        raise ParameterError(
-            f'method "cubic" forms a Hessian and takes at most {LARGEST_MATRIX} weights, not '
-            f'{problem.dim}. Use method="majorize".'
-        )
 
 
 @final

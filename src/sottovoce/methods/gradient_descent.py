@@ -105,6 +105,9 @@ class GradientDescent(Method):
         )
         return walk.outcome(follow(selection, walk, len(best)))
 
+    def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
+        return goal.tolerance is not None and self.levels(problem, goal).curvature_tested
+
     def levels(self, problem: Problem, goal: Goal) -> Levels:
         """A test for every candidate; a descent cut short is certified by public numbers alone."""
         assert goal.tolerance is not None

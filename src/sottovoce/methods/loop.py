@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
-from sottovoce.errors import BudgetExceeded
-from sottovoce.problem import Calibration
+from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.problem import LARGEST_MATRIX, Calibration
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
@@ -205,6 +205,24 @@ class Method(ABC):
     ) -> list[tuple[Event, int]]:
         """The mini-batch queries planned, for which a Renyi order is chosen; none for other methods."""
         return []
+
+    def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
+        """Whether a run may ask for a Hessian as a matrix, or for its smallest eigenvalue."""
+        return False
+
+    def insist_possible(self, problem: Problem, goal: Goal) -> None:
+        """Refuse, before anything is charged, what public numbers already rule out."""
+        if problem.forms_matrices or not self.forms_hessians(problem, goal):
+            return
+        if problem.matrix_free:
+            raise ParameterError(
+                f'method "{self.name}" forms a Hessian; here only its products with vectors are. '
+                'Use method="opt", "opt-ls", "opt-b" or "descent-b", or curvature="matrix".'
+            )
+        raise ParameterError(
+            f'method "{self.name}" forms a Hessian and takes at most {LARGEST_MATRIX} weights, not '
+            f'{problem.dim}. Use method="majorize".'
+        )
 
     @abstractmethod
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from sottovoce.methods.steps import ShortStep, Step, StepRule
-from sottovoce.problem import LARGEST_MATRIX
+from sottovoce.problem import matrix_fits
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -44,7 +44,7 @@ def shape_for(problem: Problem, mu: float) -> Shape:
     R^2/d: worth it while d^(3/2) <= n mu / 2. The diagonal costs a factor k, the most nonzeros in a row, and
     a margin of a few standard deviations: worth it while k times both is below half of R^2."""
     columns = problem.columns
-    if columns <= LARGEST_MATRIX and columns**1.5 <= problem.n * mu / 2.0:
+    if matrix_fits(columns) and columns**1.5 <= problem.n * mu / 2.0:
         return Shape.DENSE
     noise = math.sqrt(2.0) / (problem.n * mu)
     if problem.widest_row * (1.0 / columns + noise * diagonal_lift(columns)) < 0.5:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded
-from sottovoce.problem import LARGEST_MATRIX
 from sottovoce.result import Stop
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def questions(problem: Problem, levels: Levels) -> int:
 def curvature_in_doubt(problem: Problem, tolerance: Tolerance | None) -> bool:
     """Whether the structural floor leaves the wanted curvature open and a Hessian can be formed at all."""
     wanted = 0.0 if tolerance is None else -(tolerance.curvature or 0.0)
-    return problem.curvature_floor < wanted and problem.dim <= LARGEST_MATRIX
+    return problem.curvature_floor < wanted and problem.forms_matrices
 
 
 def scalar_pays(dim: int, level: float) -> bool:

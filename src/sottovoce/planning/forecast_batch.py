@@ -29,7 +29,7 @@ class BatchProspect(Prospect):
         tolerance = quotes.goal.tolerance
         assert tolerance is not None
         assert tolerance.curvature is not None
-        step, _, *end = self._noise(quotes)
+        (step, *_), end = self._noise(quotes)
         batch = quotes.prices.batched(self._size(quotes))
         noise = math.hypot(step.norm, batch.sampling(Gradient(quotes.far)))
         left = noise * math.sqrt(1.0 - self.method.momentum)
@@ -37,6 +37,8 @@ class BatchProspect(Prospect):
         return self.curvature(quotes) <= tolerance.curvature and found <= tolerance.gradient
 
     def curvature(self, quotes: Quotes) -> float:
+        if not quotes.problem.forms_matrices:
+            return -quotes.problem.curvature_floor
         kept = self.method.prices(quotes.units, self._steps(quotes))[2]
         margin = scalar_margin(
             quotes.noise(SmallestEigenvalue, kept).scale, self._levels(quotes).curvature(self.method.looks)
@@ -44,17 +46,19 @@ class BatchProspect(Prospect):
         return min(-quotes.problem.curvature_floor, margin)
 
     def costs(self, quotes: Quotes) -> Costs:
-        return Costs(steps=self._steps(quotes), noise=tuple(self._noise(quotes)))
+        on_the_way, end = self._noise(quotes)
+        return Costs(steps=self._steps(quotes), noise=(*on_the_way, *end))
 
-    def _noise(self, quotes: Quotes) -> list[QueryNoise]:
-        method, size, steps = self.method, self._size(quotes), self._steps(quotes)
+    def _noise(self, quotes: Quotes) -> tuple[list[QueryNoise], list[QueryNoise]]:
+        """The noise of steps and looks, and that of the measurement at the end."""
+        method, size, steps = self.method.fitted(quotes.problem), self._size(quotes), self._steps(quotes)
         units, look, kept = method.prices(quotes.units, steps)
-        looked = min(quotes.problem.n, method.look_batch * size)
-        return [
-            quotes.noise(Gradient, units, steps + method.looks - 1, size=size),
-            quotes.noise(Hessian, look, method.looks - 1, size=looked),
-            *measurements(quotes, self._levels(quotes), kept, kept),
-        ]
+        asked = [quotes.noise(Gradient, units, steps + method.looks - 1, size=size)]
+        if method.looks > 1:
+            looked = min(quotes.problem.n, method.look_batch * size)
+            asked.append(quotes.noise(Hessian, look, method.looks - 1, size=looked))
+        curvature = kept if quotes.problem.forms_matrices else 0
+        return asked, measurements(quotes, self._levels(quotes), kept, curvature)
 
     def _size(self, quotes: Quotes) -> int:
         return self.method.batch(quotes.problem.n)

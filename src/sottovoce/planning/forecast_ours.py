@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
 from sottovoce.methods.cubic import Aside as CubicAside
-from sottovoce.methods.cubic import insist_matrix_fits
 from sottovoce.methods.majorize import Aside
 from sottovoce.methods.majorizers import Shape, shape_for
 from sottovoce.methods.measurement import curvature_in_doubt, scalar_pays
 from sottovoce.methods.shares import Growing, Tracking
-from sottovoce.planning.forecast import Costs, Forecast, Prospect
+from sottovoce.planning.forecast import Costs, Prospect
 from sottovoce.questions import Gradient, GradientNorm, Gram, GramDiagonal, Hessian, SmallestEigenvalue
 
 if TYPE_CHECKING:
@@ -168,10 +167,6 @@ class CubicProspect(Prospect):
 
     method: Cubic
     free: ClassVar[bool] = True
-
-    def forecast(self, quotes: Quotes) -> Forecast:
-        insist_matrix_fits(quotes.problem)
-        return super().forecast(quotes)
 
     def reaches(self, quotes: Quotes) -> bool:
         tolerance = quotes.goal.tolerance

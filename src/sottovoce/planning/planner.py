@@ -162,6 +162,7 @@ def plan(
     )
     outline = shape.outline(n)
     goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
+    chosen.insist_possible(outline.problem, goal)
     quotes = Quotes.of(outline, chosen, goal, budget)
     here = prospect.forecast(quotes)
     found = Plan(

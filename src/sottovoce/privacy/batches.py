@@ -71,7 +71,8 @@ class BatchOracle(BatchPrices):
             return cast("Answer[T]", self._promised(question))
         units = self._affordable(units)
         if self._shared:
-            return cast("Answer[T]", self._paired(*pair(question), units))
+            gradient, hessian = pair(question)
+            return cast("Answer[T]", self._paired(gradient, hessian.admitted(self.problem), units))
         noising = self.noising(question, units)
         event = SubsampledGaussianEvent(
             query=question.kind,

@@ -174,6 +174,13 @@ class Bounds(ABC):
             added=self._public_change(w, step),
         )
 
+    def insist_calibrated(self) -> None:
+        """Refuse published calibration where a run might reach weights that need more than the paper says.
+
+        The gradient's true movement grows with the weights, up to 2 slope R / n."""
+        worst = 2.0 * self.problem.slope * self.problem.influence / self.problem.n
+        self._stated(worst, 2.0 / self.problem.n)
+
     def _stated(self, tight: float, paper: float) -> float:
         """The movement to charge for: the tight one, or the paper's where that is at least as large."""
         if self.calibration is Calibration.TIGHT:

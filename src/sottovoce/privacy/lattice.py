@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import BudgetExceeded, ParameterError
 
 BITS = 38
 """One noise scale is 2^38 to 2^39 steps: fine enough for a thousandth of delta at any epsilon up to 25."""
@@ -63,8 +63,9 @@ def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Calibratio
     rounded = (sensitivity + math.ldexp(math.sqrt(entries), exponent)) * (1.0 + SLACK)
     scale = rounded / mu * (1.0 + SLACK)
     if math.ldexp(scale, -exponent) > WIDEST:
-        raise ParameterError(
-            f"mu_squared={mu_squared:.3g} is too small for {entries} entries: rounding would swamp them."
+        raise BudgetExceeded(
+            f"mu_squared={mu_squared:.3g} is too small for {entries} entries: rounding would swamp them. "
+            "Nothing was released. Spend more on each answer."
         )
     return Calibration(
         moves=sensitivity,

@@ -44,6 +44,7 @@ class Oracle(Prices):
         super().__init__(
             bounds if calibration is Calibration.TIGHT else replace(bounds, calibration=calibration), run
         )
+        self._bounds.insist_calibrated()
         self._risk = risk
         self._noise = noise
         self._entropy = entropy

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, final
 import numpy as np
 
 from sottovoce.accounting.events import Query
+from sottovoce.problem import insist_matrix_fits
 from sottovoce.questions import arguments
 from sottovoce.questions.base import AtWeights, Form
 
@@ -38,6 +39,14 @@ class Gradient(AtWeights["Vector"]):
         return problem.slope * problem.influence
 
 
+class _OfMatrix(AtWeights[T]):
+    """A question that a risk answers by forming its Hessian."""
+
+    def admitted(self, problem: Problem) -> Self:
+        insist_matrix_fits(problem.dim)
+        return super().admitted(problem)
+
+
 class _OfCurvature(AtWeights[T]):
     def term(self, problem: Problem) -> float:
         return max(problem.curvature_low, problem.curvature_high) * problem.energy
@@ -45,7 +54,7 @@ class _OfCurvature(AtWeights[T]):
 
 @final
 @dataclass(frozen=True)
-class Hessian(_OfCurvature["Matrix"]):
+class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
     kind = Query.HESSIAN
     form = Form.SYMMETRIC
 
@@ -71,6 +80,8 @@ class CurvatureProduct(_OfCurvature["Vector"]):
         return problem.dim
 
     def admitted(self, problem: Problem) -> Self:
+        if not problem.matrix_free:
+            insist_matrix_fits(problem.dim)
         return replace(
             super().admitted(problem), direction=arguments.unit_vector(self.direction, problem.dim)
         )
@@ -103,7 +114,7 @@ class GradientNorm(_NumberAtWeights):
 
 @final
 @dataclass(frozen=True)
-class SmallestEigenvalue(_NumberAtWeights):
+class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
     kind = Query.EIGENVALUE
 
     def moves(self, bounds: Bounds) -> float:

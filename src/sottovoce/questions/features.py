@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Self, final
 
 from sottovoce.accounting.events import Query
+from sottovoce.problem import insist_matrix_fits
 from sottovoce.questions.base import Form, Question
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 class Gram(Question["Matrix"]):
     kind = Query.GRAM
     form = Form.SYMMETRIC
+
+    def admitted(self, problem: Problem) -> Self:
+        insist_matrix_fits(problem.columns)
+        return self
 
     def length(self, problem: Problem) -> int:
         return problem.columns

@@ -21,7 +21,7 @@ from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy.bounds import Bounds
 from sottovoce.privacy.model_bounds import LinearBounds
 from sottovoce.privacy.rounding import Arithmetic
-from sottovoce.problem import LARGEST_MATRIX, Problem
+from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.reshaped import ReshapedRisk
@@ -243,14 +243,6 @@ def checked_weights(w: Any, dim: int, radius: float, name: str = "w") -> Vector:
             f"{name} must be finite, in sum and times the radius at most {_LARGEST_REACH:g}."
         )
     return weights
-
-
-def insist_matrix_fits(dim: int) -> None:
-    if dim > LARGEST_MATRIX:
-        raise ParameterError(
-            f"a matrix of dim={dim} columns is not built: the limit is {LARGEST_MATRIX}. "
-            "Use a method that needs gradients only, such as 'dp-gd', or fewer columns."
-        )
 
 
 @final

@@ -17,9 +17,9 @@ from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import softmax as softmax_kernels
 from sottovoce.privacy.model_bounds import SoftmaxBounds
 from sottovoce.privacy.rounding import Arithmetic
-from sottovoce.problem import Problem
+from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.regularizers import L2, Regularizer
-from sottovoce.risks.linear import checked_weights, insist_matrix_fits
+from sottovoce.risks.linear import checked_weights
 from sottovoce.risks.reshaped import ReshapedRisk
 
 if TYPE_CHECKING:

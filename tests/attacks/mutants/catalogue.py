@@ -10,7 +10,7 @@ from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
-from tests.attacks.mutants.method_defects import LEVELS
+from tests.attacks.mutants.method_defects import LEVELS, REFUSALS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
@@ -40,6 +40,7 @@ _EVERYTHING = (
     *FRONTS,
     *CLIPPING,
     *LEVELS,
+    *REFUSALS,
 )
 
 _FIRST = (

@@ -29,3 +29,36 @@ LEVELS = (
         f"{_LEVELS} -k every_planned_visit",
     ),
 )
+
+_REFUSALS = "tests/methods/test_refusals.py"
+
+REFUSALS = (
+    Mutant(
+        "too many weights for a Hessian found out half way",
+        "training.py",
+        "    chosen.insist_possible(problem, goal)\n",
+        "",
+        f"{_REFUSALS} -k cubic-margin",
+    ),
+    Mutant(
+        "looks at a curvature that cannot be formed",
+        "methods/batch_descent.py",
+        "if not ask.problem.shows_curvature and self.looks > 1:",
+        "if self.looks < 0:",
+        f"{_REFUSALS} -k descent-b-softmax",
+    ),
+    Mutant(
+        "a matrix refused after the charge",
+        "methods/measurement.py",
+        "problem.curvature_floor < wanted and problem.forms_matrices",
+        "problem.curvature_floor < wanted",
+        f"{_REFUSALS} -k majorize-margin",
+    ),
+    Mutant(
+        "published noise checked at the first weights only",
+        "privacy/oracle.py",
+        "        self._bounds.insist_calibrated()\n",
+        "",
+        f"{_REFUSALS} -k far_weights",
+    ),
+)

@@ -89,6 +89,12 @@ class PaperMethod(Method):
         if not 0.0 < self.accuracy < 1.0:
             raise ParameterError("accuracy must lie strictly between 0 and 1.")
 
+    def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
+        """Published calibration and shared batches ask for matrices; others, where it matters, for a look."""
+        if goal.calibration is Calibration.PUBLISHED or (self.batch is not None and self.batch.shared):
+            return True
+        return goal.tolerance is not None and not problem.matrix_free and _in_doubt(problem, goal.tolerance)
+
     @abstractmethod
     def visits(self, curve: Curve, asked: Tolerance, target: Tolerance, gap: float) -> int:
         """Most visits the analysis needs (paper: T) for what was `asked`, tested as `target`."""
@@ -121,7 +127,7 @@ class PaperMethod(Method):
         assert target.curvature is not None
         curve = Curve.of(problem, goal.calibration)
         phases = self._phases(self.visits(curve, asked, target, PUBLISHED_GAP if published else gap))
-        curvature_tested = published or problem.curvature_floor < -target.curvature
+        curvature_tested = published or _in_doubt(problem, target)
         levels = Levels(
             confidence=goal.confidence,
             gradient_tests=2 * sum(visits for visits, _ in phases),
@@ -237,6 +243,11 @@ class PaperMethod(Method):
         assert self.batch is not None
         parts = visits if self.batch.shared else self.questions * visits
         return max(1, int(left * share) // parts)
+
+
+def _in_doubt(problem: Problem, tolerance: Tolerance) -> bool:
+    assert tolerance.curvature is not None
+    return problem.curvature_floor < -tolerance.curvature
 
 
 def optimistic(visits: int) -> int:

@@ -12,7 +12,9 @@ from sottovoce.methods.paper.phases import Batch, Frame, PaperMethod
 from sottovoce.methods.paper.subproblem import minimize_in_ball
 
 if TYPE_CHECKING:
+    from sottovoce.methods.loop import Goal
     from sottovoce.methods.stopping import StoppingTest
+    from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives
     from sottovoce.result import Stop, Tolerance
 
@@ -45,6 +47,9 @@ class TrustRegionMethod(PaperMethod):
     """T = ceil(6 sqrt(M) gap / alpha^1.5) visits, alpha the gradient's tolerance as the user gave it.
 
     The radius is sqrt(alpha/M), or the paper's alpha/M under published calibration."""
+
+    def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
+        return True
 
     def visits(self, curve: Curve, asked: Tolerance, target: Tolerance, gap: float) -> int:
         return math.ceil(6.0 * math.sqrt(curve.hessian_lipschitz / asked.gradient**3) * gap)
