@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -231,10 +233,6 @@ def test_a_wrong_setting_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_too_many_weights_for_a_hessian_are_refused_with_the_way_out() -> None:
-    risk = problems.logistic(n=10, dim=5)
-
-    class Wide:
-        problem = type("P", (), {"dim": 6000})()
-
+    wide = replace(problems.logistic(n=10, dim=5).problem, dim=6000)
     with pytest.raises(sv.errors.ParameterError, match="majorize"):
-        Cubic().run(Wide(), np.zeros(risk.dim), Goal(tolerance=None, confidence=0.9), print)  # type: ignore[arg-type]
+        Cubic().insist_possible(wide, Goal(tolerance=None, confidence=0.9))

@@ -12,7 +12,7 @@ from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.privacy.lattice import BITS, calibrate
 
 opendp.mod.enable_features("contrib")
@@ -75,6 +75,12 @@ def test_numbers_that_are_not_finite_and_positive_are_refused(bad):
 
 
 def test_extremes_are_refused_rather_than_overflowed():
-    for arguments in ((1e-300, 1.0, 1), (1e300, 1e-300, 1), (1.0, 1.0, 0), (1.0, 1e-24, 10**6)):
+    for arguments in ((1e-300, 1.0, 1), (1e300, 1e-300, 1), (1.0, 1.0, 0)):
         with pytest.raises(ParameterError):
             calibrate(*arguments)
+
+
+def test_too_little_for_so_many_entries_is_a_matter_of_budget():
+    """A run that comes to its last units stops for want of budget; it does not die."""
+    with pytest.raises(BudgetExceeded):
+        calibrate(1.0, 1e-24, 10**6)
