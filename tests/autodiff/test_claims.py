@@ -71,7 +71,7 @@ def contrastive(outputs, targets):  # type: ignore[no-untyped-def]
         (Centred(), models.cross_entropy, "mixes"),
         (nn.Linear(2, 3), lambda o, t: models.cross_entropy(o, t) / len(o), "mixes"),
         (nn.Linear(2, 3), contrastive, "mixes"),
-        (Restless(), models.cross_entropy, "mixes|asked again"),
+        (Restless(), models.cross_entropy, "Restless changes its own state"),
         (nn.Identity(), models.cross_entropy, "nothing to train"),
         ("a module", models.cross_entropy, "nn.Module"),
         (nn.Linear(2, 3), "a loss", "function loss"),
@@ -98,8 +98,7 @@ def test_what_the_users_code_raises_is_not_quoted() -> None:
     with pytest.raises(sv.errors.DataError, match="withheld") as refusal:
         build(nn.Linear(2, 3), data=(X, y))
     assert "987" not in str(refusal.value)
-    assert refusal.value.__cause__ is None
-    assert refusal.value.__suppress_context__
+    assert refusal.value.__context__ is None
 
 
 @pytest.mark.parametrize(

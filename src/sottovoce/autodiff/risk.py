@@ -20,7 +20,7 @@ from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
 from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
 from sottovoce.data.rows import Sealed
-from sottovoce.errors import ParameterError
+from sottovoce.errors import DataError, ParameterError
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.result import Result
@@ -50,7 +50,8 @@ class TorchRisk(Sealed):
     default `curvature_clip`), `hessian_lipschitz` (M, default curvature_clip^2 / gradient_clip) and
     `loss_bound`, a bound on an example's loss at the start. `curvature`: "matrix" forms Hessians, "products"
     never does, "auto" forms them up to 300 weights. `memory` bounds the bytes of per-example derivatives held
-    at once.
+    at once. An example on which module or loss raise an error is refused at the door, which is outside the
+    guarantee; with `invalid="zero"` it is let in and counts for nothing, as it does if that happens later.
 
     Every method returns clipped but exact numbers: for the data's owner, outside any privacy guarantee."""
 
@@ -70,7 +71,10 @@ class TorchRisk(Sealed):
         memory: float = 2.0**25,
         dtype: torch.dtype = torch.float64,
         device: str | torch.device | None = None,
+        invalid: str = "raise",
     ) -> None:
+        if invalid not in ("raise", "zero"):
+            raise ParameterError('invalid must be "raise" or "zero".')
         settings = Settings.of(
             gradient_clip=gradient_clip,
             curvature_clip=curvature_clip,
@@ -93,7 +97,14 @@ class TorchRisk(Sealed):
         working = copy.deepcopy(module).to(settings.device, settings.dtype)
         self._terms = Terms(working, loss, self._layout, settings.dtype, settings.device)
         self._examples = Examples.of(data, settings.dtype, settings.device)
-        check_terms(self._terms, self._terms.vector(self._start), self._examples)
+        flat = self._terms.vector(self._start)
+        check_terms(self._terms, flat, self._examples, matrices=settings.forms_matrices(self.dim))
+        if invalid == "raise" and not all(self._terms.works(flat, *some) for some in self._pieces()):
+            raise DataError(
+                "the module or the loss raises an error on an example, for instance at a label past its last "
+                "class; the message is withheld, as it may quote data. Clean the data, or pass "
+                'invalid="zero": then such an example counts for nothing.'
+            )
 
     @property
     def n(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -11,13 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, jacrev, vmap
 
-from sottovoce.errors import DataError, ParameterError, SottovoceError
+from sottovoce.autodiff.state import first_change
+from sottovoce.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.autodiff.parameters import Layout
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+Single = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""A number or an array of one example, from flat weights, its input and its target."""
 
 
 @final
@@ -25,7 +28,8 @@ class Terms:
     """loss(module(x), y) of single examples, as a function of the flat vector of weights.
 
     Every example is computed as a batch of its own, so no term can depend on another example, whatever the
-    module does. Buffers and parameters that are not trained are constants."""
+    module does. Each call works on a fresh copy of module, loss, buffers and weights, so nothing that an
+    example writes survives it. Buffers and parameters that are not trained are constants."""
 
     def __init__(
         self, module: nn.Module, loss: Loss, layout: Layout, dtype: torch.dtype, device: torch.device
@@ -37,88 +41,137 @@ class Terms:
         self._device = device
         trained = set(layout.names)
         self._constants = {
-            name: held.detach()
+            name: held.detach().clone()
             for name, held in [*module.named_parameters(), *module.named_buffers()]
             if name not in trained
         }
-        over = (None, 0, 0)
-        self._values = vmap(self._one, in_dims=over)
-        self._gradients = vmap(grad(self._one), in_dims=over)
-        self._hessians = vmap(jacrev(grad(self._one)), in_dims=over)
-        self._products = vmap(self._product, in_dims=(None, None, 0, 0))
+        self._stand_in: tuple[Tensor, Tensor] | None = None
 
     def vector(self, w: Vector) -> Tensor:
-        """Weights as the module computes with them."""
-        return torch.from_numpy(np.ascontiguousarray(w)).to(self._device, self._dtype)
+        """Weights as the module computes with them, in memory of their own."""
+        return torch.from_numpy(np.array(w)).to(self._device, self._dtype)
+
+    def stand_in(self, x: Tensor, y: Tensor) -> None:
+        """Keep a made-up example that the module takes, to fill the places of those that it does not."""
+        self._stand_in = (x, y)
 
     def together(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
-        """The losses as the user's own code gives them for a whole batch."""
-        with _translated(), torch.no_grad():
-            return self._evaluate(flat, inputs, targets)
+        """The losses as the user's own code gives them for a whole batch, which must be made up."""
+        with torch.no_grad():
+            return self._evaluate(*self._fresh(), flat.clone(), inputs, targets)
+
+    def written(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> str | None:
+        """The kind of layer, or loss, that changes its own state when asked for a loss, if any."""
+        module, loss, held = self._fresh()
+        held.update(self._layout.split(flat.clone()))
+        before = copy.deepcopy((module, loss, held))
+        with torch.no_grad():
+            loss(functional_call(module, held, (inputs,)), targets)
+        return first_change(before, (module, loss, held))
 
     def values(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """Losses, one an example."""
-        with _translated(), torch.no_grad():
-            return self._values(flat, inputs, targets)
+        with torch.no_grad():
+            return self._each(lambda one: one, flat, inputs, targets)
 
     def gradients(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """Gradients, one row an example."""
-        with _translated():
-            return _detached(self._gradients(flat, inputs, targets))
+        return self._each(grad, flat, inputs, targets)
 
     def products(self, flat: Tensor, direction: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """Hessians times a direction, one row an example: the gradient of the slope along it.
 
         As dear as forward over reverse, and PyTorch's forward mode loads a compiler first."""
-        with _translated():
-            return _detached(self._products(flat, direction, inputs, targets))
+
+        def bent(one: Single) -> Single:
+            def slope(point: Tensor, x: Tensor, y: Tensor) -> Tensor:
+                along: Tensor = grad(one)(point, x, y) @ direction
+                return along
+
+            bend: Single = grad(slope)
+            return bend
+
+        return self._each(bent, flat, inputs, targets)
 
     def hessians(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """Hessians, one matrix an example."""
-        with _translated():
-            return _detached(self._hessians(flat, inputs, targets))
+        return self._each(lambda one: jacrev(grad(one)), flat, inputs, targets)
 
-    def _evaluate(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
-        held = {**self._constants, **self._layout.split(flat)}
-        return self._loss(functional_call(self._module, held, (inputs,)), targets)
+    def works(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> bool:
+        """Whether module and loss take all of these examples."""
+        with torch.no_grad():
+            return _attempt(lambda: self._at_once(lambda one: one, flat, inputs, targets)) is not None
 
-    def _one(self, flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        return self._evaluate(flat, x.unsqueeze(0), y.unsqueeze(0)).squeeze(0)
+    def _each(
+        self, transform: Callable[[Single], Single], flat: Tensor, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
+        """The transform of one example's loss, for each; NaN, which counts as zero, where the code raises.
 
-    def _product(self, flat: Tensor, direction: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        def slope(point: Tensor) -> Tensor:
-            along: Tensor = grad(self._one)(point, x, y) @ direction
-            return along
+        Whether it raises on an example is found out from that example alone. The others are computed again at
+        their places in a batch of the same size, so that no bit of theirs depends on it."""
+        terms = _attempt(lambda: self._at_once(transform, flat, inputs, targets))
+        if terms is not None:
+            return terms
 
-        bend: Tensor = grad(slope)(flat)
-        return bend
+        def fails(i: int) -> bool:
+            one = (inputs[i : i + 1], targets[i : i + 1])
+            return _attempt(lambda: self._at_once(transform, flat, *one)) is None
+
+        broken = torch.tensor([fails(i) for i in range(len(inputs))], device=inputs.device)
+        if self._stand_in is not None:
+            inputs, targets = inputs.clone(), targets.clone()
+            inputs[broken], targets[broken] = self._stand_in
+            terms = _attempt(lambda: self._at_once(transform, flat, inputs, targets))
+        if terms is None:
+            raise DataError(
+                "the module or the loss raised an error; its message is withheld, as it may quote data. Try "
+                "them on made-up examples of the same shapes."
+            )
+        terms[broken] = torch.nan
+        return terms
+
+    def _at_once(
+        self, transform: Callable[[Single], Single], flat: Tensor, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
+        module, loss, held = self._fresh()
+
+        def one(point: Tensor, x: Tensor, y: Tensor) -> Tensor:
+            return self._evaluate(module, loss, held, point, x.unsqueeze(0), y.unsqueeze(0)).squeeze(0)
+
+        terms: Tensor = vmap(transform(one), in_dims=(None, 0, 0))(flat.clone(), inputs, targets)
+        return terms.detach()
+
+    def _fresh(self) -> tuple[nn.Module, Loss, dict[str, Tensor]]:
+        module, loss = copy.deepcopy((self._module, self._loss))
+        return module, loss, {name: held.clone() for name, held in self._constants.items()}
+
+    def _evaluate(
+        self,
+        module: nn.Module,
+        loss: Loss,
+        constants: dict[str, Tensor],
+        flat: Tensor,
+        inputs: Tensor,
+        targets: Tensor,
+    ) -> Tensor:
+        held = {**constants, **self._layout.split(flat)}
+        return loss(functional_call(module, held, (inputs,)), targets)
 
     def __repr__(self) -> str:
         return f"Terms({type(self._module).__name__})"
 
 
-def _detached(terms: Any) -> Tensor:
-    held: Tensor = terms.detach()
-    return held
-
-
-@contextmanager
-def _translated() -> Generator[None, None, None]:
-    """What the user's code raises may quote data: only its kind is passed on."""
+def _attempt(compute: Callable[[], Tensor]) -> Tensor | None:
+    """What is computed, or None where the user's code raised: what it says may quote data and is dropped."""
     try:
-        yield
-    except SottovoceError:
-        raise
+        return compute()
     except NotImplementedError:
         raise ParameterError(
             "PyTorch cannot differentiate this module or loss example by example as often as was asked. "
             "Replace the operation it has no rule for."
         ) from None
-    except Exception as failure:
-        raise DataError(
-            f"the module or the loss raised {type(failure).__name__} on an example; its message is withheld, "
-            "as it may quote data. Try them on made-up examples of the same shapes."
-        ) from None
+    except Exception:
+        return None
 
 
 def scalar_per_example(losses: Any, count: int) -> bool:

@@ -58,3 +58,36 @@ CLIPPING = (
         RUNS,
     ),
 )
+
+_STATE = "tests/autodiff/test_state.py"
+
+STATE = (
+    Mutant(
+        "a layer that sets itself up on its first batch let in",
+        "autodiff/claims.py",
+        "    if writer is not None:\n",
+        "    if writer == 0:\n",
+        f"{_STATE} -k writes_its_own",
+    ),
+    Mutant(
+        "claims checked on real examples",
+        "autodiff/claims.py",
+        "inputs, targets = made_up(examples, ceiling)",
+        "inputs, targets = examples.inputs[:PROBES], examples.targets[:PROBES]",
+        f"{_STATE} -k real_example",
+    ),
+    Mutant(
+        "one copy of the module serves all passes",
+        "autodiff/terms.py",
+        "module, loss = copy.deepcopy((self._module, self._loss))",
+        "module, loss = self._module, self._loss",
+        f"{_STATE} -k starts_to_write",
+    ),
+    Mutant(
+        "a stand-in counts for the example it stands in for",
+        "autodiff/terms.py",
+        "        terms[broken] = torch.nan\n",
+        "",
+        f"{_STATE} -k past_the_last_class",
+    ),
+)

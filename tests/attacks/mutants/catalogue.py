@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
-from tests.attacks.mutants.autodiff_defects import CLIPPING
+from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
@@ -39,6 +39,7 @@ _EVERYTHING = (
     *FILE,
     *FRONTS,
     *CLIPPING,
+    *STATE,
     *LEVELS,
     *REFUSALS,
 )
