@@ -68,9 +68,9 @@ def test_a_subset_is_the_risk_of_those_examples(pair) -> None:  # type: ignore[n
     assert part.bounds.gradient(w) > 100.0 * module.bounds.gradient(w)
     budget = sv.Budget(1.0, 1e-5)
     batched = Oracle(module, sv.Ledger(budget).run(budget), SimulatedNoise(0)).batched(5)
-    assert batched._bounds.gradient(w) == part.bounds.gradient(w)
-    assert batched._bounds.curvature_product(w) == part.bounds.curvature_product(w)
-    assert batched._bounds.hessian(w) == part.bounds.hessian(w)
+    assert batched._batch_bounds.gradient(w) == part.bounds.gradient(w)
+    assert batched._batch_bounds.curvature_product(w) == part.bounds.curvature_product(w)
+    assert batched._batch_bounds.hessian(w) == part.bounds.hessian(w)
 
 
 @pytest.mark.parametrize("memory", [1.0, 3e4, 1e9])
