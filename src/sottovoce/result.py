@@ -131,10 +131,12 @@ class Result:
     @property
     def origin(self) -> Origin:
         """The runs these weights were computed from; of a file that lists none, the promise it states."""
+        if self.lineage:
+            return Origin(self.lineage, self.ledger, self.simulated)
         stated = self.guarantee
         name = hashlib.sha256(self.weights.tobytes() + self.ledger_head.encode()).hexdigest()
         unlisted = Preset(run=name, epsilon=stated.epsilon, delta=stated.delta, relation=stated.relation)
-        return Origin(self.lineage or (unlisted,), self.ledger, self.simulated)
+        return Origin((unlisted,), self.ledger, self.simulated)
 
     def __repr__(self) -> str:
         return (
@@ -208,7 +210,7 @@ class Result:
                 ledger=str(raw["ledger"]),
                 version=str(raw["version"]),
                 ledger_head=str(raw.get("ledger_head", "")),
-                caveats=caveats if "lineage" in raw else tuple(dict.fromkeys((*caveats, UNLISTED))),
+                caveats=caveats if lineage else tuple(dict.fromkeys((*caveats, UNLISTED))),
                 lineage=lineage,
             )
         except (AttributeError, KeyError, TypeError, ValueError):

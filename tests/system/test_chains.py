@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce import cli, origins
+from sottovoce import cli
+from sottovoce.accounting import origins
 from sottovoce.result import UNLISTED
 from tests import problems
 

@@ -231,6 +231,8 @@ def test_a_weak_budget_is_said_to_be_once_on_the_console_in_the_result_and_in_th
     assert shell(*told, "-o", "model.json", "--force", "--json")[1].count(words) == 1
     measured = shell("evaluate", "model.json", "claims.csv", "--epsilon", epsilon, "--delta", delta)[1]
     assert measured.count(words) == 1
+    plan = ("plan", "--rows", "300", "--schema", "schema.toml", "--epsilon", epsilon, "--delta", delta)
+    assert shell(*plan)[1].count(words) == 1
 
 
 @pytest.mark.parametrize("budget", [("10", "1e-4"), ("1", "0.00099"), ("1", "1/n^1.5")])

@@ -55,6 +55,7 @@ def plan(
     """
     from sottovoce import losses, regularizers
     from sottovoce.accounting import Budget
+    from sottovoce.accounting.caution import caution
     from sottovoce.cli import output as out
     from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError
@@ -72,11 +73,13 @@ def plan(
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
     name, target = _aim(declared, loss)
+    budget = Budget(epsilon, declared_delta(delta_of(delta), rows))
+    weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows)]))
     found = planner.plan(
         n=rows,
         dim=_width(declared) if declared is not None else weights or 0,
         loss=losses.by_name(name),
-        budget=Budget(epsilon, declared_delta(delta_of(delta), rows)),
+        budget=budget,
         regularizer=regularizers.by_name(regularizer, strength),
         method=method,
         classes=_classes(declared) if classes is None else classes,
@@ -86,9 +89,11 @@ def plan(
         target=target,
     )
     if as_json:
-        out.say_json(found.to_dict())
-    else:
-        print(found)
+        out.say_json({**found.to_dict(), "caveats": list(weak)})
+        return
+    print(found)
+    if weak:
+        out.say(out.caveats(weak))
 
 
 def _width(schema: Schema) -> int:

@@ -139,7 +139,7 @@ def results(draw: Draw, folder: Path) -> None:
 
 
 def ledgers(draw: Draw, folder: Path) -> None:
-    """Ledger files with bytes overwritten, and odd ways to open one."""
+    """Ledger files with bytes overwritten, and odd ways to open or create one."""
     place = folder / "budget.db"
     if not place.exists():
         ledger = Ledger.create(place, dataset="claims", cap=BUDGET)
@@ -157,11 +157,16 @@ def ledgers(draw: Draw, folder: Path) -> None:
         place.write_bytes(sound)
         for part in ("-wal", "-shm"):
             Path(f"{place}{part}").unlink(missing_ok=True)
-    guarded(
-        lambda: (
-            Ledger.open(place, dataset=odd(draw), cap=odd(draw), currency=odd(draw), order=odd(draw)) and None
-        )
-    )
+    witness = Path(f"{place}.witness")
+    remembered = witness.read_bytes()
+    try:
+        witness.write_bytes(smudged(draw, remembered))
+        guarded(lambda: Ledger.open(place, dataset="claims") and None)
+    finally:
+        witness.write_bytes(remembered)
+    given = {"dataset": odd(draw), "cap": odd(draw), "currency": odd(draw), "order": odd(draw)}
+    guarded(lambda: Ledger.open(place, **given) and None)
+    guarded(lambda: Ledger.create(place, **given) and None)
 
 
 def schemas(draw: Draw, folder: Path) -> None:
