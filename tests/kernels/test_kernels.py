@@ -11,12 +11,11 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
-from sottovoce.data import rows
+from sottovoce.data import rows, threads
 from sottovoce.data.records import Records
 from sottovoce.data.rows import dense_block_length
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
-from sottovoce.kernels import threads
 from sottovoce.losses import Cauchy, Logistic, Sigmoid
 
 DIM = 5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 from torch import Tensor
 
-from sottovoce.data.rows import Sealed
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from sottovoce.autodiff.clipping import clipped_numbers
-from sottovoce.data.rows import Sealed
+from sottovoce.data.sealed import Sealed
 
 if TYPE_CHECKING:
     from torch import Tensor

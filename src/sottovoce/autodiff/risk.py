@@ -19,7 +19,7 @@ from sottovoce.autodiff.parameters import Layout
 from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
 from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
-from sottovoce.data.rows import Sealed
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer

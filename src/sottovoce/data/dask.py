@@ -23,8 +23,8 @@ from sottovoce.data.dask_partitions import Facts, array_tasks, facts, frame_task
 from sottovoce.data.partitioned import FAN_IN, MOST_PARTS, Parts, added
 from sottovoce.data.rows import Rows
 from sottovoce.data.schema import Schema
+from sottovoce.data.threads import thread_count
 from sottovoce.errors import ClusterError, DataError, ParameterError, SottovoceError
-from sottovoce.kernels.threads import thread_count
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from sottovoce.arrays import Vector
 from sottovoce.data.records import Records
 from sottovoce.data.rows import DenseRows, Rows, SparseRows
 from sottovoce.data.schema import Schema
+from sottovoce.data.threads import alone
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.kernels.threads import alone
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sottovoce.data import cells
 from sottovoce.data.columns import Target
 from sottovoce.data.encoder import encode, insist_present, insist_type
-from sottovoce.data.rows import Sealed
 from sottovoce.data.schema import Schema
+from sottovoce.data.sealed import Sealed
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 

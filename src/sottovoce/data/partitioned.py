@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.rows import Rows, Sealed
+from sottovoce.data.rows import Rows
+from sottovoce.data.sealed import Sealed
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from scipy import sparse
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.partitioned import Parts
-from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, Sealed, SparseRows, bound_dense, bound_sparse
+from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
+from sottovoce.data.sealed import Sealed
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     canonical_csr,

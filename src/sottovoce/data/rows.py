@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.sealed import Sealed, refuse_copies
 from sottovoce.errors import DataError
 
 CLIP_MARGIN = 2.0**-22
@@ -23,22 +24,6 @@ CLIP_MARGIN = 2.0**-22
 
 Stored = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-
-
-def refuse_copies(held: object) -> NoReturn:
-    raise DataError(
-        f"{type(held).__name__} holds private data and is never copied or pickled. "
-        "Share the object itself, or build it again with Records.from_arrays where it is needed."
-    )
-
-
-class Sealed:
-    """Holds private data, so it is neither copied nor pickled: either would carry the data past the door."""
-
-    __slots__ = ()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse_copies(self)
 
 
 class Block(NamedTuple):

@@ -18,8 +18,9 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
+from sottovoce.data.validation import labelled
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.estimators.declarations import declared_delta, labelled
+from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand

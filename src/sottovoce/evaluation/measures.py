@@ -10,8 +10,8 @@ import math
 from typing import Any, NoReturn
 
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
-from sottovoce.estimators.declarations import labelled
 from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate, Evaluation
 from sottovoce.privacy.counts import CountOracle

@@ -17,10 +17,11 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.partitioned import over_parts
-from sottovoce.data.rows import Block, Rows, Sealed
+from sottovoce.data.rows import Block, Rows
+from sottovoce.data.sealed import Sealed
+from sottovoce.data.threads import in_order
 from sottovoce.kernels.block_sums import tally_for
 from sottovoce.kernels.products import view_for
-from sottovoce.kernels.threads import in_order
 from sottovoce.losses import Loss
 
 _STRETCHES = 32

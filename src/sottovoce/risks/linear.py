@@ -13,7 +13,8 @@ from scipy import linalg
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.records import Label, Records
-from sottovoce.data.rows import Rows, Sealed
+from sottovoce.data.rows import Rows
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Kind, Loss

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.data.rows import Sealed
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import influence
 from sottovoce.privacy.stretched import StretchedArithmetic

@@ -11,7 +11,7 @@ from scipy import linalg
 
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.records import Records
-from sottovoce.data.rows import Sealed
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import softmax as softmax_kernels

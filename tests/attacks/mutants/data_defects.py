@@ -71,7 +71,7 @@ DOOR = (
     ),
     Mutant(
         "records can be pickled",
-        "data/rows.py",
+        "data/sealed.py",
         "class Sealed:",
         "class Sealed:\n    def __reduce_ex__(self, protocol):\n"
         "        return object.__reduce_ex__(self, protocol)\n\n\n"

@@ -16,7 +16,6 @@ import numpy as np
 from sottovoce.errors import ParameterError
 from sottovoce.methods.paper.constants import Curve, NoiseShare, SearchShare, trial_count
 from sottovoce.methods.paper.sample_laws import Corrected, Law
-from sottovoce.privacy.packing import SQRT2
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
@@ -41,7 +40,7 @@ class Setting:
     tolerance: Tolerance
     failure: float = 0.01
     hessian_rank: int | None = None
-    widening: float = SQRT2
+    widening: float = math.sqrt(2.0)
     noise: NoiseShare = field(default_factory=NoiseShare)
     search: SearchShare = field(default_factory=SearchShare)
 
