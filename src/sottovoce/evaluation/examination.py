@@ -17,6 +17,7 @@ from sottovoce.data import cells
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
+from sottovoce.evaluation.rows import MADE_UP, made_up
 from sottovoce.privacy.counts import CountOracle, level_margin, sampling_margin
 
 STEPS = 2**20
@@ -26,13 +27,17 @@ STEPS = 2**20
 @final
 @dataclass(frozen=True, repr=False)
 class Examination:
-    """A fitted model, private records and where to pay; every method charges `units` before it predicts."""
+    """A fitted model, private records and where to pay; every method charges `units` before it predicts.
+
+    What made-up rows and the labels alone decide is refused before that. With invalid="zero" no record makes
+    a figure fail: an undeclared label counts as the first class, a missing number as the one nearest to 0."""
 
     model: Any
     X: Any
     y: NDArray[Any]
     desk: CountOracle
     confidence: float
+    invalid: str = "raise"
 
     @property
     def n(self) -> int:
@@ -47,25 +52,52 @@ class Examination:
     def codes(self) -> NDArray[np.intp]:
         """Place of each label among the model's classes."""
         found = cells.codes(self.y, self.classes.tolist())
-        if (found < 0).any():
-            raise DataError("y holds a label that is none of the model's classes. Clean the test set.")
-        return found
+        if self.invalid == "raise" and (found < 0).any():
+            raise DataError(
+                "y holds a label that is none of the model's classes. Clean the test set, or pass "
+                'invalid="zero": it then counts as the first class.'
+            )
+        return np.maximum(found, 0)
 
     def predictions(self) -> NDArray[Any]:
         """What the model predicts, an entry a record; what NumPy or an object raises may quote one."""
-        predicted = self.model.predict(self.X)
         with suppress(Exception):
-            return cells.array(predicted)
+            predicted = cells.array(self.model.predict(self.X))
+            if predicted.shape == (self.n,):
+                return predicted
         raise DataError(
-            "the model's predictions cannot be read. They must be an array or list, one a record."
+            "the model raised an error, or its predictions cannot be read. They must be an array or list, "
+            "one a record."
         )
 
     def chances(self) -> Matrix:
-        return np.asarray(self.model.predict_proba(self.X), dtype=np.float64)
+        """The probability of each class for each record; one that is not a number counts as 0."""
+        with suppress(Exception):
+            chances = np.nan_to_num(np.asarray(self.model.predict_proba(self.X), dtype=np.float64))
+            if chances.shape == (self.n, len(self.classes)):
+                return np.clip(chances, 0.0, 1.0)
+        raise DataError(
+            "the model raised an error, or its probabilities are not a row a record and a column a class."
+        )
+
+    def insist_predictions(self) -> None:
+        """Refuse a model whose predictions on made-up rows are not one a row: they would be matched with all
+        records at once."""
+        self._insist_shape("predict", (MADE_UP,), "one a row, in one dimension. Return predictions.ravel().")
 
     def insist_probabilities(self) -> None:
         if not hasattr(self.model, "predict_proba"):
             raise ParameterError('this model gives no probabilities. Train it with loss="logistic".')
+        self._insist_shape(
+            "predict_proba", (MADE_UP, len(self.classes)), "a row a record and a column a class."
+        )
+
+    def _insist_shape(self, ask: str, shape: tuple[int, ...], rule: str) -> None:
+        rows, found = made_up(self.X), shape
+        with suppress(Exception):
+            found = np.shape(getattr(self.model, ask)(rows))
+        if found != shape:
+            raise ParameterError(f"{ask} gives shape {found} for {MADE_UP} made-up rows; it must be {rule}")
 
     def mean(
         self, name: str, losses: Callable[[], Vector], width: float, steps: int, units: Units
@@ -106,6 +138,8 @@ class Examination:
         return noisy, level_margin(scale, (1.0 - self.confidence) / entries)
 
     def accuracy(self, units: Units) -> Estimate:
+        self.insist_predictions()
+
         def right() -> Vector:
             return cells.alike(self.predictions(), self.y).astype(np.float64)
 
@@ -113,36 +147,54 @@ class Examination:
 
     def absolute_error(self, target: tuple[float, float], units: Units) -> Estimate:
         bounds = Range.declare(target)
+        truth, usable = bounds.encode(self.y)
+        if self.invalid == "raise" and not usable.all():
+            raise DataError(
+                'y holds NaN or infinity. Clean the test set, or pass invalid="zero": it then counts as the '
+                "number of the range nearest to 0."
+            )
+        self.insist_predictions()
 
         def losses() -> Vector:
-            truth, usable = bounds.encode(self.y)
-            if not usable.all():
-                raise DataError("y holds NaN or infinity. Clean the test set.")
-            predicted, _ = bounds.encode(self.predictions())
-            return np.asarray(np.abs(predicted - truth))
+            predicted, finite = bounds.encode(self.predictions())
+            expected = np.where(usable, truth, bounds.blank)
+            return np.asarray(np.abs(np.where(finite, predicted, bounds.blank) - expected))
 
         return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
 
-    def log_loss(self, ceiling: float, units: Units) -> Estimate:
+    def insist_log_loss(self, ceiling: float) -> NDArray[np.intp]:
+        """Refuse what needs no charge to refuse; the place of each label among the classes."""
         if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
             raise ParameterError("ceiling, the most one record's log loss may count, must be positive.")
         self.insist_probabilities()
+        return self.codes()
+
+    def insist_calibration(self, bins: int) -> NDArray[np.intp]:
+        """Refuse what needs no charge to refuse; the place of each label among the classes."""
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
+            raise ParameterError("bins must be a whole number from 1 to 1000.")
+        self.insist_probabilities()
+        return self.codes()
+
+    def log_loss(self, ceiling: float, units: Units) -> Estimate:
+        codes = self.insist_log_loss(ceiling)
 
         def losses() -> Vector:
-            chances = self.chances()[np.arange(self.n), self.codes()]
+            chances = self.chances()[np.arange(self.n), codes]
             with np.errstate(divide="ignore"):
                 return np.minimum(-np.log(chances), ceiling)
 
         return self.mean("log loss", losses, float(ceiling), STEPS, units)
 
     def confusion(self, units: Units) -> Confusion:
-        count = len(self.classes)
+        count, codes = len(self.classes), self.codes()
+        self.insist_predictions()
 
         def places() -> NDArray[np.intp]:
             predicted = cells.codes(self.predictions(), self.classes.tolist())
-            if (predicted < 0).any():
+            if self.invalid == "raise" and (predicted < 0).any():
                 raise DataError("the model predicts what is none of its classes.")
-            return np.asarray(self.codes() * count + predicted)
+            return np.asarray(codes * count + np.maximum(predicted, 0))
 
         noisy, margin = self.tallies(places, count * count, units)
         return Confusion(
@@ -153,12 +205,10 @@ class Examination:
         )
 
     def calibration(self, bins: int, units: Units) -> Calibration:
-        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
-            raise ParameterError("bins must be a whole number from 1 to 1000.")
-        self.insist_probabilities()
+        codes = self.insist_calibration(bins)
 
         def places() -> NDArray[np.intp]:
-            chances, codes = self.chances(), self.codes()
+            chances = self.chances()
             if chances.shape[1] == 2:
                 stated, happened = chances[:, 1], codes == 1
             else:

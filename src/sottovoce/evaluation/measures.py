@@ -2,6 +2,10 @@
 
 The guarantee covers the test set's records. It needs a budget of its own: a ledger of the test set, or the
 training data's where the same people are in both. The model is public by then.
+
+A row with NaN or infinity, or a label that is none of the classes, is refused before anything is charged;
+whether that happens is outside the guarantee. With `invalid="zero"` the row counts as zeros and the label as
+the first class, in every figure, and nothing is said of it: for automated pipelines.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import Calibration, Confusion, Estimate, Evaluation
+from sottovoce.evaluation.rows import readable
 from sottovoce.privacy.counts import CountOracle
 
 
@@ -26,9 +31,10 @@ def accuracy(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Estimate:
     """Share of records whose class is predicted. The count moves by at most 1."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.accuracy(test.desk.run.units_left)
 
 
@@ -42,11 +48,12 @@ def log_loss(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Estimate:
     """Mean of min(-log p, ceiling), p the probability the model gave to the true class.
 
     Without the ceiling one record could move it without bound."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.log_loss(ceiling, test.desk.run.units_left)
 
 
@@ -60,9 +67,10 @@ def absolute_error(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Estimate:
     """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.absolute_error(target, test.desk.run.units_left)
 
 
@@ -75,9 +83,10 @@ def confusion_matrix(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.confusion(test.desk.run.units_left)
 
 
@@ -91,9 +100,10 @@ def calibration(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Calibration:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.calibration(bins, test.desk.run.units_left)
 
 
@@ -108,9 +118,13 @@ def evaluate(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
+    invalid: str = "raise",
 ) -> Evaluation:
     """All four figures of a classifier with probabilities, under one budget."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test.insist_predictions()
+    test.insist_log_loss(ceiling)
+    test.insist_calibration(bins)
     share = test.desk.run.share(4)
     return Evaluation(
         accuracy=test.accuracy(share),
@@ -137,8 +151,11 @@ def _test(
     ledger: Ledger | None,
     simulate: int | None,
     confidence: float,
+    invalid: str,
 ) -> Examination:
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
     labels = labelled(X, y)
-    return Examination(model, X, labels, CountOracle.open(budget, "evaluation", ledger, simulate), confidence)
+    rows = readable(X, invalid)
+    desk = CountOracle.open(budget, "evaluation", ledger, simulate)
+    return Examination(model, rows, labels, desk, confidence, invalid)

@@ -7,6 +7,7 @@ from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
+from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
@@ -42,6 +43,7 @@ _EVERYTHING = (
     *STATE,
     *LEVELS,
     *REFUSALS,
+    *EVALUATION,
 )
 
 _FIRST = (
