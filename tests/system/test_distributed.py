@@ -29,6 +29,7 @@ from sottovoce.errors import ClusterError, DataError, ParameterError
 from sottovoce.privacy import rounding
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import Geometry
 
 N, DIM = 5000, 6
 SECRET = 12345.678
@@ -103,6 +104,29 @@ def answers(records):
         "part": risk.subset(np.arange(5, risk.n, 7)).gradient(w),
         "few": risk.subset(np.array([3])).gradient(w),
     }
+
+
+def test_weights_and_other_coordinates_are_those_of_the_rows_in_memory(client):
+    X, y = arrays()
+    weights = np.random.default_rng(3).uniform(0.0, 2.0, N)
+    chunked = split(X, y, 5)
+    what = {"sample_weight": da.from_array(weights, chunks=700), "weight_cap": 1.5, "intercept": True}
+    far = sv.Records.from_dask(*chunked, labels=(-1, 1), radius=2.0, client=client, **what)
+    near = sv.Records.from_arrays(X, y, labels=(-1, 1), radius=2.0, **{**what, "sample_weight": weights})
+    shift = np.append(np.full(DIM, 0.2), 0.0)
+    geometry = Geometry(scale=np.linspace(0.5, 2.0, DIM + 1), cap=1.2, shift=shift, constant=DIM)
+    one, other = (sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(0.1)) for records in (far, near))
+    close(answers(far), answers(near))
+    np.testing.assert_allclose(one.moments(), other.moments(), rtol=1e-12)
+    inside, beside = one.reshaped(geometry), other.reshaped(geometry)
+    u = np.linspace(-1.0, 1.0, DIM + 1)
+    for ask in ("value", "gradient", "hessian"):
+        np.testing.assert_allclose(getattr(inside, ask)(u), getattr(beside, ask)(u), atol=1e-12)
+    np.testing.assert_allclose(inside.gram(), beside.gram(), atol=1e-12)
+    np.testing.assert_allclose(inside.gram_diagonal(), beside.gram_diagonal(), atol=1e-12)
+    some = np.arange(3, N, 11)
+    np.testing.assert_allclose(inside.subset(some).gradient(u), beside.subset(some).gradient(u), atol=1e-12)
+    assert inside.bounds.gradient(u) == pytest.approx(beside.bounds.gradient(u), rel=1e-9)
 
 
 def close(one, other, rtol=1e-12):

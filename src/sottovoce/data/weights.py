@@ -28,7 +28,7 @@ def declared_cap(cap: float, values: Any) -> float | None:
 
 def read_weights(values: Any, n: int, cap: float, usable: Mask) -> Vector:
     """n weights clipped to [0, cap], each by itself; those that are not finite are 0 and not usable."""
-    weights = cells.numbers(column_of(values, n, "sample_weight"))
+    weights = np.array(cells.numbers(column_of(values, n, "sample_weight")))
     finite = np.isfinite(weights)
     usable &= finite
     weights[~finite] = 0.0

@@ -75,13 +75,6 @@ GEOMETRY = (
         f"{CAPPED} -k capped_influence",
     ),
     Mutant(
-        "falling slopes assumed of every loss",
-        "privacy/sensitivity.py",
-        "if loss.kind is Kind.MARGIN and loss.curvature_low == 0.0:",
-        "if loss.kind is Kind.MARGIN:",
-        f"{CAPPED} -k capped_influence",
-    ),
-    Mutant(
         "moments: means and squares priced as one",
         "privacy/sensitivity.py",
         "2.0 + 2.0 * b + 0.5 / b if b > 0.5 else 4.0",
@@ -108,6 +101,13 @@ GEOMETRY = (
         "return min(self.weight * self.radius, self.influence_cap)",
         "return min(self.radius, self.influence_cap)",
         PAIR,
+    ),
+    Mutant(
+        "rounding as if M stretched nothing",
+        "privacy/stretched.py",
+        "return factor * (error + products) + JOINS * UNIT_ROUNDOFF * (factor * largest + added)",
+        "return (error + products) + JOINS * UNIT_ROUNDOFF * (largest + added)",
+        "tests/privacy/test_stretched.py",
     ),
     Mutant(
         "gradient multiplied by M' in place of M",
@@ -194,6 +194,12 @@ COUNTS = (
                 "count = _count(twin, targets[i])",
             ),
             ("compiled values", "kernels/compiled/losses.py", "        values[i] *= weights[i]\n", ""),
+            (
+                "compiled logistic trials",
+                "kernels/compiled/losses.py",
+                "values[i] = gain * unit * weights[i]",
+                "values[i] = gain * unit",
+            ),
             (
                 "compiled trials",
                 "kernels/compiled/losses.py",

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.kernels.compiled.exponential import decay, log_within
+from sottovoce.kernels.compiled.exponential import decay, log_ratio
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.losses import Kind, Logistic, Loss, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
@@ -89,7 +89,7 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
     `weights`, here and below, is empty where records have none; `values`, and `slopes` and the three `rooms`
     below, are room for a run."""
     if weights.size:
-        return _weighted_tangent(twin, t, targets, weights, slopes, values)
+        return _counted_tangent(twin, t, targets, weights, slopes, values)
     if twin.family == _LOGISTIC:
         return _logistic_tangent(twin, t, targets, slopes)
     _plain(twin, t, values, slopes)
@@ -142,7 +142,7 @@ def drop(
 ) -> float:
     """Sum of phi(t_i) - phi(t_i + length u_i) over a run, differences taken row by row."""
     if weights.size:
-        return _weighted_drop(twin, length, t, moves, marks, targets, weights, rooms)
+        return _counted_drop(twin, length, t, moves, marks, targets, weights, rooms)
     if twin.family == _LOGISTIC:
         if twin.negative == twin.positive:
             return twin.positive * _logistic_drop(twin, length, t, moves, marks)
@@ -157,7 +157,7 @@ def drop(
 
 
 @compiled()
-def _weighted_tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
+def _counted_tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
     _plain(twin, t, values, slopes)
     for i in range(t.size):
         count = weights[i] * _count(twin, targets[i])
@@ -167,18 +167,20 @@ def _weighted_tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: An
 
 
 @compiled()
-def _weighted_drop(
+def _counted_drop(
     twin: Twin, length: float, t: Any, moves: Any, marks: Any, targets: Any, weights: Any, rooms: Any
 ) -> float:
     there, values, slopes = rooms[0, : t.size], rooms[1, : t.size], rooms[2, : t.size]
     for i in range(t.size):
         there[i] = t[i] + length * moves[i]
-    _plain(twin, there, values, slopes)
     if twin.family == _LOGISTIC:
+        unit = 1.0 / twin.scale
         for i in range(t.size):
-            start = max(-twin.scale * (t[i] - twin.shift), 0.0) + log_within(marks[i] - 1.0)
-            values[i] = (start / twin.scale - values[i]) * weights[i]
+            s, end = twin.scale * (t[i] - twin.shift), twin.scale * (there[i] - twin.shift)
+            gain = max(-s, 0.0) - max(-end, 0.0) + log_ratio(marks[i], 1.0 + decay(end))
+            values[i] = gain * unit * weights[i]
     else:
+        _plain(twin, there, values, slopes)
         for i in range(t.size):
             values[i] = (marks[i] - values[i]) * weights[i]
     return _weighted_sum(twin, values, targets)
@@ -254,10 +256,11 @@ def _weighted_logistic_drop(twin: Twin, length: float, t: Any, moves: Any, marks
 def _plain(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
     """phi(t_i) and phi'(t_i), neither weighted nor clamped."""
     if twin.family == _LOGISTIC:
+        unit = 1.0 / twin.scale
         for i in range(t.size):
             s = twin.scale * (t[i] - twin.shift)
             e = decay(s)
-            values[i] = (max(-s, 0.0) + log_within(e)) / twin.scale
+            values[i] = (max(-s, 0.0) + log_ratio(1.0 + e, 1.0)) * unit
             slopes[i] = -(e if s >= 0.0 else 1.0) / (1.0 + e)
     elif twin.family == _SIGMOID:
         for i in range(t.size):
