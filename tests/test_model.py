@@ -166,3 +166,16 @@ def test_the_same_released_answers_give_the_same_files_over_neighbouring_data(
     second = everything_written(there, schema, replay, monkeypatch, tmp_path, **options)
     assert replay.spent
     assert first == second
+
+
+def test_labels_that_a_spreadsheet_would_run_are_written_harmless() -> None:
+    from sottovoce.cli.predictions import as_csv
+
+    class Says:
+        classes_ = np.array(["=1+1", "@x", "-a", "+b", "-1", "plain"])
+
+        def predict(self, rows: np.ndarray) -> np.ndarray:
+            return self.classes_
+
+    lines = as_csv(Says(), np.zeros((6, 1))).decode().splitlines()[1:]  # type: ignore[arg-type]
+    assert lines == ['"\'=1+1"', '"\'@x"', '"\'-a"', '"\'+b"', '"-1"', '"plain"']

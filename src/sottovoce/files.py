@@ -52,13 +52,15 @@ def insist_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> Any:
-    """The values in a JSON file, or DataError that calls it `what`."""
+    """The values in a JSON file, or DataError that calls it `what`; the parser's, which holds it, is gone."""
+    refusal = f"{os.fspath(path)} cannot be read as a {what} (JSON)."
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"there is no {what} at {os.fspath(path)}.") from None
+        refusal = f"there is no {what} at {os.fspath(path)}."
     except (OSError, ValueError, RecursionError):
-        raise DataError(f"{os.fspath(path)} cannot be read as a {what} (JSON).") from None
+        pass
+    raise DataError(refusal)
 
 
 def rebuilt(kind: type[T], raw: Any) -> T:

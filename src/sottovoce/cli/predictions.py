@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.data.cell import spelled
+
 if TYPE_CHECKING:
     from sottovoce.model import Model
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 
 def as_csv(model: Model, rows: NDArray[np.floating[Any]]) -> bytes:
-    """The prediction for each encoded row and, where the model gives them, the probability of each class."""
+    """The prediction for each encoded row and, where the model gives them, the probability of each class.
+
+    Text that a spreadsheet would take for a formula is written with an apostrophe before it."""
     import pyarrow as pa
     from pyarrow import csv
 
-    columns: dict[str, Any] = {"prediction": pa.array(model.predict(rows).tolist())}
+    predicted = [_harmless(cell) for cell in model.predict(rows).tolist()]
+    columns: dict[str, Any] = {"prediction": pa.array(predicted)}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(rows)
         for place, label in enumerate(model.classes_.tolist()):
@@ -24,3 +32,9 @@ def as_csv(model: Model, rows: NDArray[np.floating[Any]]) -> bytes:
     sink = pa.BufferOutputStream()
     csv.write_csv(pa.table(columns), sink)
     return bytes(sink.getvalue())
+
+
+def _harmless(cell: Any) -> Any:
+    """Numbers, and text that spells them, stay as they are."""
+    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and math.isnan(spelled(cell))
+    return f"'{cell}" if risky else cell

@@ -36,4 +36,9 @@ def schema(
     if as_json:
         out.say_json({"schema": str(place), "columns": list(names)})
     else:
-        out.say({"Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it."})
+        out.say(
+            {
+                "Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it.",
+                "Check": "The names are the first line of the data. If that is a record, delete this file.",
+            }
+        )

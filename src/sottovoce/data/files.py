@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sottovoce.data import cells
 from sottovoce.data.columns import Target
 from sottovoce.data.encoder import encode, insist_present, insist_type
+from sottovoce.data.headers import checked_delimiter, looks_like_value
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.targets import Range
@@ -62,6 +63,7 @@ def read(
     if target and aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
     wanted = (*schema.names, *([aim.name] if aim else []))
+    delimiter = checked_delimiter(delimiter)
     names = column_names(path, delimiter=delimiter)
     insist_present(wanted, names)
     lenient = invalid == "zero"
@@ -109,6 +111,7 @@ def column_names(path: str | os.PathLike[str], *, delimiter: str = ",") -> tuple
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    delimiter = checked_delimiter(delimiter)
     if not Path(path).is_file():
         raise DataError(f"there is no file {os.fspath(path)}.")
     if _is_parquet(path):
@@ -119,10 +122,11 @@ def column_names(path: str | os.PathLike[str], *, delimiter: str = ",") -> tuple
     with suppress(pa.ArrowException, OSError, UnicodeDecodeError, csv.Error), pa.input_stream(path) as stream:
         text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
         names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    if not names or len(set(names)) < len(names) or any(_is_value(name) for name in names):
+    if not names or len(set(names)) < len(names) or any(map(looks_like_value, names)):
         raise DataError(
             f"the first line of {os.fspath(path)} is not a header: names must be distinct, not empty and not "
-            "numbers. Put the column names there, and check the delimiter and the encoding (UTF-8)."
+            "numbers, dates or other values. Put the column names there, and check the delimiter and the "
+            "encoding (UTF-8)."
         )
     return tuple(names)
 
@@ -205,10 +209,3 @@ def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 def _is_parquet(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in (".parquet", ".pq")
-
-
-def _is_value(name: str) -> bool:
-    with suppress(ValueError):
-        float(name)
-        return True
-    return not name.strip()

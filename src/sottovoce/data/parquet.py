@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -226,22 +227,24 @@ def _batches(file: Path, group: int, wanted: tuple[str, ...]) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened:
-            groups = range(group, opened.num_row_groups)
-            yield from opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted))
-    except (pa.ArrowException, OSError, ValueError):
-        raise DataError(f"{file} cannot be read as Parquet.") from None
+    # Arrow's refusal may quote data: ours is raised once it is forgotten, without it as context.
+    with (
+        suppress(pa.ArrowException, OSError, ValueError),
+        pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened,
+    ):
+        groups = range(group, opened.num_row_groups)
+        yield from opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted))
+        return
+    raise DataError(f"{file} cannot be read as Parquet.")
 
 
 def _footer(file: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with suppress(pa.ArrowException, OSError, ValueError):
         return pq.read_metadata(file)
-    except (pa.ArrowException, OSError, ValueError):
-        raise DataError(f"{file} cannot be read as Parquet.") from None
+    raise DataError(f"{file} cannot be read as Parquet.")
 
 
 def _identity(files: tuple[Path, ...]) -> tuple[tuple[int, int, int], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,7 +76,9 @@ class Schema:
     @classmethod
     def from_dict(cls, raw: object) -> Schema:
         """The schema of `to_dict`, or ParameterError that names what is missing."""
-        table = _table(raw, "a schema", ("columns", "target"))
+        table = _table(raw, "a schema", None)
+        if not set(table) <= {"columns", "target"}:
+            raise ParameterError("a schema: a key is unknown; use columns and target. Is this another file?")
         columns = _table(table.get("columns"), "[columns]", None)
         target = table.get("target")
         return cls(
@@ -87,17 +90,9 @@ class Schema:
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a .toml or .json file."""
         where = Path(path)
-        try:
-            text = where.read_text(encoding="utf-8")
-            raw = json.loads(text) if where.suffix.lower() == ".json" else tomllib.loads(text)
-        except FileNotFoundError:
-            raise ParameterError(
-                f"there is no schema at {where}. Schema.template(names) writes one to fill in."
-            ) from None
-        except OSError:
-            raise ParameterError(f"the schema {where} cannot be read.") from None
-        except (ValueError, RecursionError) as error:
-            raise ParameterError(f"{where} is not valid TOML or JSON: {error}.") from None
+        raw, refusal = _parsed(where)
+        if refusal:  # raised here, where the parser's own, which holds the file, is forgotten
+            raise ParameterError(refusal)
         return cls.from_dict(raw)
 
     def to_toml(self) -> str:
@@ -121,7 +116,8 @@ class Schema:
 _HEADER = """\
 # Written from column names alone: no row was read. Replace every "?" by what is known without the data
 # (units, codebooks, physical limits), never by its minima, maxima or distinct values.
-# Delete the columns that are not to be used, and the target from among them.
+# Delete the columns that are not to be used, and the target from among them. If a name is a value of some
+# record, the data has no header line: delete this file and write the names into the data's first line.
 
 """
 _ENTRY = """\
@@ -138,6 +134,20 @@ column = "?"  # the column to predict
 # low = 0  # regression: targets outside are clipped
 # high = 100
 """
+
+
+def _parsed(where: Path) -> tuple[Any, str]:
+    """Values of a TOML or JSON file, or why there are none: by line and column, without its words."""
+    try:
+        text = where.read_text(encoding="utf-8")
+        return (json.loads(text) if where.suffix.lower() == ".json" else tomllib.loads(text)), ""
+    except FileNotFoundError:
+        return None, f"there is no schema at {where}. Schema.template(names) writes one to fill in."
+    except OSError:
+        return None, f"the schema {where} cannot be read."
+    except (ValueError, RecursionError) as error:
+        place = re.search(r"line \d+,? column \d+", str(error))
+        return None, f"{where} is not valid TOML or JSON{f', see {place[0]}' if place else ''}."
 
 
 def _column(name: str, raw: object) -> Column:

@@ -6,6 +6,7 @@ from tests.attacks.mutants.harness import Mutant
 
 CELLS = "tests/data/test_cells.py"
 LABELS = "tests/data/test_labels.py"
+HEADERS = "tests/data/test_headers.py"
 LAYOUT = "tests/estimators/test_layout.py"
 
 READING = (
@@ -78,5 +79,40 @@ READING = (
         "        clipped, usable = bounds.encode(y)\n",
         "        clipped, usable = np.asarray(y, dtype=float), np.ones(len(y), dtype=bool)\n",
         f"{LAYOUT} -k largest_float",
+    ),
+    Mutant(
+        "a blank line of one column is dropped",
+        "data/files.py",
+        "ignore_empty_lines=not single",
+        "ignore_empty_lines=True",
+        f"{HEADERS} -k blank_line",
+    ),
+    Mutant(
+        "stray bytes unread the file",
+        "data/files.py",
+        "dict.fromkeys(wanted, pa.binary())",
+        "dict.fromkeys(wanted, pa.string())",
+        f"{HEADERS} -k hostile_field",
+    ),
+    Mutant(
+        "the first record taken for names",
+        "data/files.py",
+        "any(map(looks_like_value, names))",
+        "False",
+        f"{HEADERS} -k first_line",
+    ),
+    Mutant(
+        "a wrong schema file quoted back",
+        "data/schema.py",
+        "see {place[0]}",
+        "{error}",
+        f"{HEADERS} -k quoted_back",
+    ),
+    Mutant(
+        "a formula reaches the predictions",
+        "cli/predictions.py",
+        """return f"'{cell}" if risky else cell""",
+        "return cell",
+        "tests/test_model.py -k spreadsheet",
     ),
 )
