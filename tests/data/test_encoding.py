@@ -176,9 +176,6 @@ def test_the_encoder_takes_a_path_and_gives_named_columns(tmp_path: Path) -> Non
     ("frame", "words"),
     [
         (FRAME.drop(columns=["age", "grade"]), "no column 'age', 'grade'"),
-        (FRAME.assign(age=pd.Timestamp("2020-01-01")), "'age' is declared numeric"),
-        (FRAME.assign(region=7), "'region' is declared with text"),
-        (FRAME.assign(grade=pd.Timestamp("2020-01-01")), "'grade' is declared with numbers"),
         (FRAME.to_numpy(), "pandas, polars or pyarrow"),
         (pd.concat([FRAME, FRAME], axis=1), "distinct"),
         (pl.from_pandas(FRAME).lazy(), "pandas, polars or pyarrow"),
@@ -189,6 +186,28 @@ def test_a_table_that_does_not_fit_is_refused_without_quoting_it(frame: object, 
         encoded(frame)
     said = "".join(traceback.format_exception(caught.value))
     assert not any(secret in said for secret in ("s1", "2020", "elsewhere"))
+
+
+UNFIT = {
+    "age": (pd.Timestamp("2020-01-01"), "'age' is declared numeric"),
+    "region": (7, "'region' is declared with text"),
+    "grade": (pd.Timestamp("2020-01-01"), "'grade' is declared with numbers"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_column_of_an_unfit_type_counts_as_missing_and_is_refused_in_a_file_if_so_wished(
+    name: str, tmp_path: Path
+) -> None:
+    cell, words = UNFIT[name]
+    unfit, missing = FRAME.assign(**{name: cell}), FRAME.assign(**{name: None})
+    assert np.array_equal(encoded(unfit), encoded(missing))
+    pq.write_table(pa.Table.from_pandas(unfit), tmp_path / "unfit.parquet")
+    with pytest.raises(sv.errors.DataError, match=words) as caught:
+        tables.read(tmp_path / "unfit.parquet", SCHEMA)
+    assert "2020" not in "".join(traceback.format_exception(caught.value))
+    rows = tables.read(tmp_path / "unfit.parquet", SCHEMA, invalid="zero").features
+    assert np.array_equal(rows, encoded(missing))
 
 
 def written(folder: Path, kind: str) -> Path:

@@ -38,8 +38,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     - a number outside its bounds, infinity included, is clipped to them; one that is missing or no number
       (null, NaN, other text, dates, other objects) goes to the middle, where it adds nothing;
     - a category that is missing or undeclared has no indicator: zeros;
-    - columns that the schema does not name, the target among them, are ignored; absent ones are refused, and
-      so are those of a type that cannot hold a declared value, such as dates. Types are taken for public.
+    - columns that the schema does not name, the target among them, are ignored; absent ones are refused.
+      Types never are: where all others are missing, one cell decides what type pandas gives a column.
 
     Takes pandas, polars and pyarrow tables. The constant column is the intercept: follow with
     `PrivateClassifier(fit_intercept=False)`, whose default radius of 1 then fits exactly.
@@ -61,13 +61,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         schema = self._declared()
         frame = Frame(X)
         insist_present(schema.names, frame.names)
-
-        def column_of(name: str) -> Any:
-            column = frame.column(name)
-            insist_type(column, schema, name)
-            return column
-
-        return encode(schema, frame.n, column_of)
+        return encode(schema, frame.n, frame.column)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names such as "age", "region=north" and, last, "intercept"."""
