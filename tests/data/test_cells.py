@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -232,16 +231,18 @@ def is_harmless(cell: Any) -> bool:
 
 
 def encodings(column: list[Any], make: Any) -> dict[str, Any]:
-    """Encoded rows by declared column: none where it is refused for its type, or the frame cannot hold it."""
+    """Encoded rows by declared column; nothing where the frame cannot hold the column, or drops its cells."""
     try:
         table = make(dict.fromkeys(SCHEMA.names, column))
     except Exception:
         return {}
-    found = {}
-    for declared in SCHEMA.columns:
-        with suppress(sv.errors.DataError):
-            found[declared.name] = sv.BoundedEncoder(sv.Schema((declared,))).transform(table)
-    return found
+    kept = table["number"].to_pylist() if isinstance(table, pa.Table) else list(table["number"])
+    if sum(value(a) != value(b) for a, b in zip(kept, column, strict=True)) > 1:
+        return {}
+    return {
+        declared.name: sv.BoundedEncoder(sv.Schema((declared,))).transform(table)
+        for declared in SCHEMA.columns
+    }
 
 
 FRAMES = {
