@@ -6,6 +6,7 @@ import json
 import math
 import os
 import secrets
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -90,6 +91,8 @@ def _is(value: object, kind: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return isinstance(value, str)
     return kind in (bool, str, NoneType) and isinstance(value, kind)
 
 

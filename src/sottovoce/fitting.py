@@ -51,6 +51,7 @@ def fit(
     *,
     epsilon: float,
     delta: float | str,
+    relation: str = "replace-one",
     dataset: str = "",
     loss: str | None = None,
     regularizer: str = "l2",
@@ -67,7 +68,7 @@ def fit(
     progress: bool = False,
     clock: Callable[[], datetime] = now,
 ) -> Model:
-    """Train on a CSV or Parquet file with (epsilon, delta)-differential privacy for replacing one row.
+    """Train on a CSV or Parquet file with (epsilon, delta)-differential privacy, see `Budget`.
 
     The schema must declare a target: classes (loss "logistic" unless told otherwise; more than two classes
     train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
@@ -87,7 +88,7 @@ def fit(
                 records = _records_on(client, path, schema, aim, invalid)
         result = minimize(
             _risk(records, chosen, penalty),
-            budget=Budget(epsilon, declared_delta(delta, records.n)),
+            budget=Budget(epsilon, declared_delta(delta, records.n), relation),
             method=method,
             tolerance=tolerance,
             intervals=intervals,

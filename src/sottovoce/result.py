@@ -15,6 +15,7 @@ import numpy as np
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.origins import Origin, mark
+from sottovoce.accounting.relations import filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import finite, read_json, rebuilt, write
@@ -135,7 +136,14 @@ class Result:
             return Origin(self.lineage, self.ledger, self.simulated)
         stated = self.guarantee
         name = hashlib.sha256(self.weights.tobytes() + self.ledger_head.encode()).hexdigest()
-        unlisted = Preset(run=name, epsilon=stated.epsilon, delta=stated.delta, relation=stated.relation)
+        unlisted = Preset(
+            run=name,
+            epsilon=stated.epsilon,
+            delta=stated.delta,
+            relation=stated.relation,
+            unit=stated.unit,
+            value_asked=True,
+        )
         return Origin((unlisted,), self.ledger, self.simulated)
 
     def __repr__(self) -> str:
@@ -164,7 +172,7 @@ class Result:
             "weights": self.weights.tolist(),
             "stop": self.stop.name,
             "certificate": asdict(self.certificate),
-            "guarantee": asdict(self.guarantee),
+            "guarantee": filed(self.guarantee),
             "tolerance": None if self.tolerance is None else asdict(self.tolerance),
             "trace": [asdict(row) for row in self.trace],
             "intervals": asdict(self.intervals),
@@ -173,7 +181,7 @@ class Result:
             "ledger": self.ledger,
             "ledger_head": self.ledger_head,
             "caveats": list(self.caveats),
-            "lineage": [asdict(preset) for preset in self.lineage],
+            "lineage": [filed(preset) for preset in self.lineage],
         }
 
     @classmethod

@@ -43,7 +43,7 @@ def minimize(
     intervals: float = 0.0,
     progress: bool = False,
 ) -> Result:
-    """Minimize `risk` with (epsilon, delta)-differential privacy for replacing one record.
+    """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
 
     With `tolerance` the run stops at the first point it can certify; with None it spends the whole budget on
     a good model. `start` is data-independent weights (by default zeros, or a module's own parameters), or a
@@ -58,8 +58,9 @@ def minimize(
     which `result.intervals` are made if the risk is convex.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
-    replacement of one record by any other valid record, n, shapes, bounds and all arguments being public;
-    with a Result to start from, they and all that its runs released are `result.guarantee`-DP."""
+    replacement of one record by any other valid record (with relation="zero-out": by a null record, which
+    counts 0 in every sum), n, shapes, bounds and all arguments being public; with a Result to start from,
+    they and all that its runs released are `result.guarantee`-DP."""
     if not isinstance(budget, Budget):
         raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):

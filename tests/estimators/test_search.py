@@ -135,10 +135,10 @@ def test_the_divided_budget_costs_at_most_its_units() -> None:
     currency = sv.Ledger(BUDGET).currency
     cap = currency.cap(BUDGET)
     for parts in (1, 3, 50):
-        part = budget_within(currency, cap // parts, BUDGET.delta)
+        part = budget_within(currency, cap // parts, BUDGET)
         assert 0.999999 * (cap // parts) <= currency.cap(part) <= cap // parts
     with pytest.raises(sv.errors.ParameterError, match="fewer candidates"):
-        budget_within(currency, 0, BUDGET.delta)
+        budget_within(currency, 0, BUDGET)
 
 
 class Tape:

@@ -17,13 +17,14 @@ from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 
 DRAWS, CANDIDATES, MOVES = 8000, 10, 1000
+BUDGET = sv.Budget(1.0, 1e-6)
 
 
 def test_the_choice_is_as_private_as_it_is_priced() -> None:
     """Worst neighbours: one score rises and all others fall, each by all it may. The odds of that one change
     by little less than e^epsilon; with half the noise by nearly e^(2 epsilon). Binomial bounds at 1e-7."""
     free = SimpleNamespace(
-        currency=SimpleNamespace(pure_epsilon=lambda units: 1.0), charge=lambda event: None
+        currency=SimpleNamespace(pure_epsilon=lambda units: 1.0), charge=lambda event: None, budget=BUDGET
     )
     desk = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]
     wins = []

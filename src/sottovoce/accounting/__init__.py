@@ -17,6 +17,7 @@ from sottovoce.accounting.events import (
 from sottovoce.accounting.ledger import Ledger
 from sottovoce.accounting.lineage import Preset, composed
 from sottovoce.accounting.orders import best_order
+from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.statement import Statement, adopt, verify
 from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals
@@ -33,6 +34,7 @@ __all__ = [
     "Preset",
     "PureEvent",
     "Query",
+    "Relation",
     "Renyi",
     "Run",
     "SharedBatchEvent",

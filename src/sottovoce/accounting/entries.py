@@ -70,7 +70,9 @@ class Home:
 @final
 @dataclass(frozen=True)
 class Declaration:
-    """A data set's cap and currency, fixed for good."""
+    """A data set's cap, with its relation, and its currency: fixed for good.
+
+    Files from before relations were named declare none: theirs is the replacement of one record."""
 
     cap: Budget
     currency: str
@@ -89,7 +91,8 @@ def read_home(entry: Entry) -> Home:
 
 
 def write_declaration(declared: Declaration) -> str:
-    return _text(asdict(declared))
+    cap = {**asdict(declared.cap), "relation": declared.cap.relation.filed}
+    return _text({**asdict(declared), "cap": cap})
 
 
 def read_declaration(entry: Entry) -> Declaration:

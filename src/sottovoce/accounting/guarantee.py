@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sottovoce.accounting.budget import REPLACE_ONE
 from sottovoce.accounting.caution import caution
-from sottovoce.accounting.lineage import Preset, composed
+from sottovoce.accounting.lineage import Preset, composed, composed_otherwise, relation_of
+from sottovoce.accounting.relations import Relation
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
@@ -19,16 +19,24 @@ class Guarantee:
     """The preset differential-privacy promise a result keeps, never "what was spent".
 
     It covers all `runs` the result was computed from, see `accounting.lineage`. `cap_epsilon` and `cap_delta`
-    are the cap of the ledger that was charged: it holds even if budgets were chosen after earlier results."""
+    are the cap of the ledger that was charged: it holds even if budgets were chosen after earlier results.
+    Neighbours differ in one `unit`, a record or a person, of which there are n. `other_epsilon` and
+    `other_delta` are the same promise under the other relation, None where nothing is known of it."""
 
     epsilon: float
     delta: float
     n: int
-    relation: str = REPLACE_ONE
+    relation: Relation = Relation.REPLACE_ONE
     simulated: bool = False
     runs: int = 1
     cap_epsilon: float | None = None
     cap_delta: float | None = None
+    unit: str = "record"
+    other_epsilon: float | None = None
+    other_delta: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", Relation.of(self.relation))
 
     @classmethod
     def over(
@@ -36,11 +44,15 @@ class Guarantee:
     ) -> Guarantee:
         """The promise of a result that was computed from what these runs released, on n records."""
         epsilon, delta = composed(lineage)
+        other_epsilon, other_delta = composed_otherwise(lineage) or (None, None)
         return cls(
             epsilon=epsilon,
             delta=delta,
             n=n,
-            relation=lineage[-1].relation,
+            relation=relation_of(lineage),
+            unit="record" if any(preset.unit == "record" for preset in lineage) else lineage[-1].unit,
+            other_epsilon=other_epsilon,
+            other_delta=other_delta,
             simulated=simulated,
             runs=len(lineage),
             cap_epsilon=None if cap is None else cap.epsilon,
@@ -50,10 +62,26 @@ class Guarantee:
     def fits(self, lineage: tuple[Preset, ...]) -> bool:
         """Whether this is what the runs give, but for the last digits of another machine's arithmetic."""
         due = Guarantee.over(lineage, n=self.n)
-        return self.runs == due.runs and all(
+        facts = (self.runs, self.relation, self.unit) == (due.runs, due.relation, due.unit)
+        return facts and all(
             math.isclose(stated, given, rel_tol=0.01)
             for stated, given in ((self.epsilon, due.epsilon), (self.delta, due.delta))
         )
+
+    @property
+    def neighbours(self) -> str:
+        """How neighbours differ, in words."""
+        return self.relation.words(self.unit)
+
+    @property
+    def otherwise(self) -> str:
+        """The promise under the other relation, in words."""
+        other = self.relation.other
+        if self.other_epsilon is None or self.other_delta is None:
+            return f"under {other.value} nothing is stated"
+        if (self.other_epsilon, self.other_delta) == (self.epsilon, self.delta):
+            return f"under {other.value} the same"
+        return f"under {other.value} ({self.other_epsilon:g}, {self.other_delta:.3g})"
 
     @property
     def chain(self) -> str:
@@ -77,5 +105,5 @@ class Guarantee:
         if self.simulated:
             return "none: the noise was simulated from a seed, so nothing is private"
         promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
-        facts = f"{promise}, neighbours: {self.relation}, n = {self.n}"
+        facts = f"{promise}, neighbours: {self.neighbours}, n = {self.n}; {self.otherwise}"
         return f"{facts}; {self.chain}" if self.chain else facts

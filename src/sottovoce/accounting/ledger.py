@@ -13,6 +13,7 @@ from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
 from sottovoce.accounting.entries import Declaration
 from sottovoce.accounting.events import Event
+from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
 @final
 class Ledger:
-    """All privacy ever spent on one data set, in one currency, below one cap.
+    """All privacy ever spent on one data set, in one currency, under one relation, below one cap.
 
-    Formal guarantee: everything released under its grants together is cap-DP for replaced records. The sum
-    of prices stays within what (epsilon, 0.999 delta) is worth, and lattice noise within delta/1000."""
+    Formal guarantee: everything released under its grants together is cap-DP for neighbours under the cap's
+    relation. The sum of prices stays within what (epsilon, 0.999 delta) is worth, and lattice noise within
+    delta/1000."""
 
     __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_store")
 
@@ -101,6 +103,11 @@ class Ledger:
         return self._cap
 
     @property
+    def relation(self) -> Relation:
+        """Between which neighbours it counts, for life."""
+        return self._cap.relation
+
+    @property
     def currency(self) -> Currency:
         return self._currency
 
@@ -168,6 +175,12 @@ class Ledger:
 
         Nothing is set aside: what the run does not charge stays available to others."""
         run = Run(self, budget, name)
+        if budget.relation is not self.relation:
+            raise LedgerError(
+                f"this ledger counts under {self.relation.value!r} for life, the budget is under "
+                f"{budget.relation.value!r}. Nothing was released. Write Budget(..., "
+                f"relation={self.relation.value!r}), or charge another ledger."
+            )
         left, amount = self.units_left, self._currency.amount
         if run.units_cap > left:
             raise BudgetExceeded(

@@ -8,9 +8,10 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import final
 
-from sottovoce.accounting.budget import REPLACE_ONE, Budget
+from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import LATTICE_SHARE, Currency, Gdp, Renyi
 from sottovoce.accounting.lattice import LATTICE_PER_ONE, lattice_cap
+from sottovoce.accounting.relations import Relation
 
 
 @final
@@ -18,18 +19,25 @@ from sottovoce.accounting.lattice import LATTICE_PER_ONE, lattice_cap
 class Preset:
     """One run as it was allowed before it asked anything: its name, its budget and what it was counted in.
 
-    `currency` is empty where it is not known, for results that were saved before it was kept."""
+    `currency` is empty where it is not known, for results that were saved before it was kept. `unit` is whose
+    data neighbours differ in, a record's or a person's. `value_asked`: whether the value of the risk was
+    among the questions, the one whose charge under replacement does not cover zero-out."""
 
     run: str
     epsilon: float
     delta: float
-    relation: str = REPLACE_ONE
+    relation: Relation = Relation.REPLACE_ONE
     currency: str = ""
     order: float | None = None
+    unit: str = "record"
+    value_asked: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", Relation.of(self.relation))
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta)
+        return Budget(self.epsilon, self.delta, self.relation)
 
 
 def composed(presets: tuple[Preset, ...]) -> tuple[float, float]:
@@ -44,26 +52,57 @@ def composed(presets: tuple[Preset, ...]) -> tuple[float, float]:
     distinct = tuple(dict.fromkeys(presets))
     if len(distinct) == 1:
         return distinct[0].epsilon, distinct[0].delta
-    added = (
-        sum((_as_typed(preset.epsilon) for preset in distinct), Decimal(0)),
-        sum((_as_typed(preset.delta) for preset in distinct), Decimal(0)),
-    )
+    epsilon, delta = _added(distinct)
     summed = _summed(distinct)
-    epsilon, delta = added if summed[0] > added[0] or summed[1] > added[1] else map(Decimal, summed)
+    return _stated(*((epsilon, delta) if summed[0] > epsilon or summed[1] > delta else map(Decimal, summed)))
+
+
+def relation_of(presets: tuple[Preset, ...]) -> Relation:
+    """What the composed promise is about: zero-out if one of the runs is, replacement being the stronger."""
+    return max((preset.relation for preset in presets), key=list(Relation).index)
+
+
+def composed_otherwise(presets: tuple[Preset, ...]) -> tuple[float, float] | None:
+    """What the runs promise under the other relation, or None where nothing is known.
+
+    Replacement charged: a term's length is at most the distance charged, 0 lying in the convex hull of the
+    terms, so the same holds for zero-out; not so for the value of the risk. Zero-out charged: a replacement
+    is two steps, so mu-GDP becomes 2 mu-GDP and is read off there. A Renyi divergence at one order says too
+    little about two steps: (epsilon, delta) twice is (2 epsilon, (1 + e^epsilon) delta)."""
+    distinct = tuple(dict.fromkeys(presets))
+    if relation_of(distinct) is Relation.REPLACE_ONE:
+        return None if any(preset.value_asked for preset in distinct) else composed(distinct)
+    counted = _summed(distinct, steps=2) if distinct[0].currency == Gdp.name else (math.inf, math.inf)
+    if all(map(math.isfinite, counted)):
+        return _stated(*map(Decimal, counted))
+    epsilon, delta = map(_as_typed, composed(distinct))
+    return _stated(2 * epsilon, (1 + epsilon.exp()) * delta)
+
+
+def _added(presets: tuple[Preset, ...]) -> tuple[Decimal, Decimal]:
+    return (
+        sum((_as_typed(preset.epsilon) for preset in presets), Decimal(0)),
+        sum((_as_typed(preset.delta) for preset in presets), Decimal(0)),
+    )
+
+
+def _stated(epsilon: Decimal, delta: Decimal) -> tuple[float, float]:
     return _rounded_up(epsilon, 6), _rounded_up(min(delta, Decimal(1)), 3)
 
 
-def _summed(presets: tuple[Preset, ...]) -> tuple[float, float]:
+def _summed(presets: tuple[Preset, ...], steps: int = 1) -> tuple[float, float]:
     """The sum of allowances read as (epsilon, delta), and the lattice of all runs priced at that epsilon.
 
     A run's lattice moves its law by a total variation v_i of at most (delta_i/1000)/(1 + e^epsilon_i). All
-    move the chain's by at most their sum, which at the chain's epsilon costs (1 + e^epsilon) sum v_i."""
+    move the chain's by at most their sum, which at the chain's epsilon costs (1 + e^epsilon) sum v_i.
+    In gdp, over `steps` neighbours, mu grows by that factor and mu^2 by its square."""
     kinds = {(preset.currency, preset.order, preset.relation) for preset in presets}
     currency = _currency(*kinds.pop()[:2])
     if kinds or currency is None:
         return math.inf, math.inf
     smallest = float(Fraction(min(preset.delta for preset in presets)) * (1 - LATTICE_SHARE))
-    epsilon = currency.epsilon(sum(currency.cap(preset.budget) for preset in presets), smallest)
+    allowed = sum(currency.cap(preset.budget) for preset in presets)
+    epsilon = currency.epsilon(steps**2 * allowed, smallest)
     variation = sum(lattice_cap(preset.budget) + 1 for preset in presets) / LATTICE_PER_ONE
     try:
         return epsilon, smallest + (1.0 + math.exp(epsilon)) * variation * (1.0 + 1e-12)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, final
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Renyi, Units
-from sottovoce.accounting.events import Event
+from sottovoce.accounting.events import Event, Query
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -75,6 +75,8 @@ class Run:
             run=self._identity,
             epsilon=self._budget.epsilon,
             delta=self._budget.delta,
+            relation=self._budget.relation,
+            value_asked=Query.VALUE.value in self._on,
             currency=currency.name,
             order=currency.order if isinstance(currency, Renyi) else None,
         )

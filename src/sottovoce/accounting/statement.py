@@ -44,7 +44,8 @@ class DatasetStatement:
         return (
             f"{self.name}: {currency.amount(spent.units)} of {currency.amount(cap.units)} "
             f"{currency.label} spent ({spent.units / cap.units:.2%}; lattice noise {lattice:.2%}), "
-            f"cap epsilon={self.allowance.budget.epsilon:g}, delta={self.allowance.budget.delta:g}"
+            f"cap epsilon={self.allowance.budget.epsilon:g}, delta={self.allowance.budget.delta:g}, "
+            f"{self.allowance.budget.relation.value}"
         )
 
 

@@ -36,6 +36,7 @@ class Audit:
     subject: str
     epsilon: float
     delta: float
+    relation: str
     runs: int
     confidence: float
     epsilon_at_least: float
@@ -57,7 +58,7 @@ class Audit:
         return {**asdict(self), **found}
 
     def __str__(self) -> str:
-        claim = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        claim = f"epsilon={self.epsilon:g}, delta={self.delta:g}, {self.relation}"
         claim += "" if self.mu is None else f" (mu={self.mu:.4g})"
         verdict = "REFUTED: it loses more than it claims" if self.flagged else "not refuted"
         return "\n".join(
@@ -97,6 +98,7 @@ def audit_mechanism(
         subject=subject,
         epsilon=claim.epsilon,
         delta=claim.delta,
+        relation=claim.relation.value,
         runs=2 * (runs // 2),
         confidence=confidence,
         epsilon_at_least=proof.epsilon_at_least,
@@ -118,13 +120,13 @@ def audit(
     noise_factor: float = 1.0,
     seed: int = 0,
 ) -> Audit:
-    """Attack a method, configured as a user would, on a canary and its opposite (see `canary`).
+    """Attack a method, configured as a user would, on two neighbours under the budget's relation.
 
     `exact` draws the noise that private runs use instead of simulating it. A `noise_factor` below 1 breaks
     the noise on purpose, to see whether an audit of this size would notice."""
     chosen = by_name(method) if isinstance(method, str) else method
     public = Shape() if shape is None else shape
-    pair = public.pair()
+    pair = public.pair(budget.relation)
     goal = goal_for(chosen, pair[0].problem, budget, tolerance, 0.99, calibration)
     amplified = bool(chosen.amplified(pair[0].problem, np.zeros(public.dim), goal, budget))
     trial = Trial(chosen, goal, budget, amplified)

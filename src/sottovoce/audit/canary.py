@@ -1,7 +1,9 @@
 """Two neighbouring synthetic data sets, and what the answers released over one of them tell about which.
 
 No private data is read: rows are zeros but for the canary, which is replaced by its opposite, so that a
-gradient at zero moves as far as it can. The score of a run is the log-likelihood ratio of its Gaussian
+gradient at zero moves as far as it can; under zero-out it counts nothing instead.
+
+The score of a run is the log-likelihood ratio of its Gaussian
 answers, exact answers over both data sets being known to the attacker: the strongest attack there is on what
 a method of full passes lets out. Answers on secret batches are scored by the weights they lead to."""
 
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss
@@ -38,12 +41,13 @@ class Shape:
     regularizer: Regularizer = field(default_factory=lambda: L2(1e-3))
     target: tuple[float, float] = TARGET
 
-    def pair(self) -> tuple[Risk, Risk]:
-        """Risks over the data set with the canary and over the one with its opposite."""
-        here, there = (self._risk(side) for side in (1.0, -1.0))
-        return here, there
+    def pair(self, relation: Relation = Relation.REPLACE_ONE) -> tuple[Risk, Risk]:
+        """Risks over the data set with the canary and over the one with its opposite, or without it."""
+        if relation is Relation.ZERO_OUT:
+            return self._risk(1.0, counts=1.0), self._risk(1.0, counts=0.0)
+        return self._risk(1.0), self._risk(-1.0)
 
-    def _risk(self, side: float) -> Risk:
+    def _risk(self, side: float, counts: float | None = None) -> Risk:
         features = np.zeros((self.n, self.dim))
         features[0, 0] = side * self.radius
         if self.loss.kind is Kind.MARGIN:
@@ -52,6 +56,8 @@ class Shape:
         else:
             declared = {"target": self.target}
             targets = np.full(self.n, self.target[1])
+        if counts is not None:
+            declared["sample_weight"] = np.array([counts] + [1.0] * (self.n - 1))
         records = Records.from_arrays(features, targets, radius=self.radius, **declared)
         return Risk(records, self.loss, self.regularizer)
 

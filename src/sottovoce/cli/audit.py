@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import AsJson
+from sottovoce.cli.options import AsJson, Neighbours
 
 
 def audit(
     method: Annotated[str, typer.Option(help="Method by name.")] = "majorize",
     epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The delta that is claimed.")] = 1e-5,
+    relation: Neighbours = "replace-one",
     runs: Annotated[
         int, typer.Option(help="Attacks, half on each of two neighbours; more prove more.")
     ] = 2000,
@@ -36,7 +37,7 @@ def audit(
     with waiting(out.is_watched(), f"attacking {method} {runs} times"):
         found = attack(
             method,
-            Budget(epsilon, delta),
+            Budget(epsilon, delta, relation),
             runs=runs,
             tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
             confidence=confidence,

@@ -16,6 +16,7 @@ from sottovoce.cli.options import (
     Epsilon,
     Invalid,
     LedgerFile,
+    Neighbours,
     Simulate,
     delta_of,
 )
@@ -32,6 +33,7 @@ def evaluate(
     data: Data,
     epsilon: Epsilon,
     delta: Delta,
+    relation: Neighbours = "replace-one",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
     simulate: Simulate = None,
@@ -57,12 +59,13 @@ def evaluate(
     account = out.open_ledger(ledger, dataset)
     with waiting(out.is_watched(), f"reading {data.name}"):
         table = tables.read(data, loaded.schema, invalid=invalid, delimiter=delimiter)
-        budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)))
+        budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)), relation)
         figures = _figures(loaded, table, budget, account, simulate, confidence)
     weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, len(table.features))
     if as_json:
         facts = {
             "simulated": simulate is not None,
+            "relation": budget.relation.filed,
             "ledger": "" if account is None else account.identity,
             "caveats": [weak] if weak else [],
         }

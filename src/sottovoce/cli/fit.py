@@ -19,6 +19,7 @@ from sottovoce.cli.options import (
     Force,
     Invalid,
     LedgerFile,
+    Neighbours,
     Simulate,
     delta_of,
 )
@@ -37,6 +38,7 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="Also write this HTML page.", rich_help_panel=OUTPUT)
     ] = None,
+    relation: Neighbours = "replace-one",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
     loss: Annotated[
@@ -95,6 +97,7 @@ def fit(
         declared,
         epsilon=epsilon,
         delta=delta_of(delta),
+        relation=relation,
         dataset=dataset or data.name.split(".")[0],
         loss=loss,
         regularizer=regularizer,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import AsJson, Epsilon
+from sottovoce.cli.options import AsJson, Epsilon, Neighbours
 
 ledger = typer.Typer(
     no_args_is_help=True, help="Create, show and verify the budget of a data set, kept in a file."
@@ -22,6 +22,7 @@ def create(
     dataset: Annotated[str, typer.Option(help="Name of the data set.", show_default=False)],
     epsilon: Epsilon,
     delta: Annotated[float, typer.Option(help="Chance that the guarantee fails, well below 1/n.")],
+    relation: Neighbours = "replace-one",
     currency: Annotated[
         str, typer.Option(help="gdp, or renyi for mini-batch methods; fixed for good.")
     ] = "gdp",
@@ -36,13 +37,14 @@ def create(
     from sottovoce.accounting.caution import caution
     from sottovoce.cli import output as out
 
-    made = Ledger.create(path, dataset=dataset, cap=Budget(epsilon, delta), currency=currency, order=order)
+    cap = Budget(epsilon, delta, relation)
+    made = Ledger.create(path, dataset=dataset, cap=cap, currency=currency, order=order)
     weak = tuple(filter(None, [caution(epsilon, delta)]))
     if as_json:
         facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
         out.say_json({**facts, "caveats": list(weak)})
     else:
-        created = f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}"
+        created = f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}, {relation}"
         out.say({"Created": created, **out.caveats(weak)})
 
 
@@ -90,6 +92,7 @@ def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> No
                 "identity": part.identity,
                 "epsilon": part.allowance.budget.epsilon,
                 "delta": part.allowance.budget.delta,
+                "relation": part.allowance.budget.relation.filed,
                 "currency": part.allowance.currency.name,
                 "spent": part.account.spent.units / part.allowance.cap.units,
             }

@@ -21,6 +21,14 @@ Delta: TypeAlias = Annotated[
         help="Chance that the guarantee fails, well below 1/n: a number, or 1/n^1.1.", rich_help_panel=PRIVACY
     ),
 ]
+Neighbours: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--relation",
+        help="replace-one: one record becomes any other; zero-out: one counts nothing, as DP-SGD means it.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 LedgerFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(

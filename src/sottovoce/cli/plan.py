@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, delta_of
+from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, Neighbours, delta_of
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
@@ -17,6 +17,7 @@ def plan(
     rows: Annotated[int, typer.Option(help="How many records there will be.", show_default=False)],
     epsilon: Epsilon,
     delta: Delta,
+    relation: Neighbours = "replace-one",
     schema: Annotated[
         Path | None, typer.Option(help="Declared columns; they say how many weights there are.")
     ] = None,
@@ -73,7 +74,7 @@ def plan(
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
     name, target = _aim(declared, loss)
-    budget = Budget(epsilon, declared_delta(delta_of(delta), rows))
+    budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows)]))
     found = planner.plan(
         n=rows,

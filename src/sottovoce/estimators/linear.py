@@ -48,6 +48,7 @@ class PrivateLinear(Publishable):
     tolerance: float | Tolerance | None
     ledger: Ledger | None
     simulate: int | None
+    relation: str
 
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
@@ -62,7 +63,7 @@ class PrivateLinear(Publishable):
         warn_of_outer_fit()
         result: Result = minimize(
             risk,
-            budget=Budget(epsilon=self.epsilon, delta=declared.declared_delta(self.delta, risk.n)),
+            budget=Budget(self.epsilon, declared.declared_delta(self.delta, risk.n), self.relation),
             method=self.method,
             tolerance=declared.declared_tolerance(self.tolerance),
             ledger=self.ledger,
@@ -97,7 +98,7 @@ def _gives_probabilities(estimator: Any) -> bool:
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  # scikit-learn is untyped
-    """A linear classifier whose fit is (epsilon, delta)-differentially private for replacing one record.
+    """A linear classifier whose fit is (epsilon, delta)-differentially private, see `relation`.
 
     Two classes: any margin loss, by name or as an object. More: softmax, with one joint budget, for
     loss="logistic". Rows of X longer than `radius` are shrunk to it, in `fit` and when predicting; then
@@ -108,7 +109,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     epsilon, delta: the budget of each fit; delta also as "1/n^1.1". classes: the possible labels, or
     "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model;
     a number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
-    share it. simulate: a seed; reproducible and not private.
+    share it. simulate: a seed; reproducible and not private. relation: "replace-one", between data sets in
+    which one record is another, or "zero-out", in which one counts nothing.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
     feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the
@@ -133,6 +135,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         tolerance: float | Tolerance | None = None,
         ledger: Ledger | None = None,
         simulate: int | None = None,
+        relation: str = "replace-one",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -146,6 +149,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         self.tolerance = tolerance
         self.ledger = ledger
         self.simulate = simulate
+        self.relation = relation
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
@@ -200,7 +204,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # as above
-    """A linear regressor whose fit is (epsilon, delta)-differentially private for replacing one record.
+    """A linear regressor whose fit is (epsilon, delta)-differentially private, see `relation`.
 
     `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
     loss is taken. So a loss's scale is in halves of the declared range, and "pseudo-huber" with its scale
@@ -221,6 +225,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         tolerance: float | Tolerance | None = None,
         ledger: Ledger | None = None,
         simulate: int | None = None,
+        relation: str = "replace-one",
     ) -> None:
         self.target = target
         self.epsilon = epsilon
@@ -234,6 +239,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         self.tolerance = tolerance
         self.ledger = ledger
         self.simulate = simulate
+        self.relation = relation
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,7 +32,7 @@ from sottovoce.privacy.counts import CountOracle, budget_within
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
 
-_RESERVED = ("epsilon", "delta", "ledger", "simulate")
+_RESERVED = ("epsilon", "delta", "ledger", "simulate", "relation")
 _HASH = np.uint64(2654435761)
 _MODULUS = np.uint64(2**32)
 
@@ -53,8 +54,8 @@ class PrivateSearch(Publishable):
     estimator: a PrivateClassifier or PrivateRegressor, or a pipeline that ends in one and whose other steps
     learn nothing from data; any other step is refused. Before anything is charged, every candidate is
     rehearsed up to its first charge, so that what cannot be trained costs nothing. The estimator's own
-    epsilon, delta, ledger and simulate are replaced. candidates: a grid as in GridSearchCV, name -> list of
-    values; steps may be among them.
+    epsilon, delta, ledger, simulate and relation are replaced. candidates: a grid as in GridSearchCV, name ->
+    list of values; steps may be among them.
 
     Attributes: best_estimator_, best_params_, best_index_, guarantee_ (of the whole search), results_ (one
     Result a candidate; each was paid for). No score is stored: to publish one, use `evaluation` on records
@@ -71,6 +72,7 @@ class PrivateSearch(Publishable):
         held_out: float = 0.2,
         ledger: Ledger | None = None,
         simulate: int | None = None,
+        relation: str = "replace-one",
     ) -> None:
         self.estimator = estimator
         self.candidates = candidates
@@ -80,6 +82,7 @@ class PrivateSearch(Publishable):
         self.held_out = held_out
         self.ledger = ledger
         self.simulate = simulate
+        self.relation = relation
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train every candidate, then choose."""
@@ -93,14 +96,14 @@ class PrivateSearch(Publishable):
             if not (isinstance(share, float) and 0.0 < share < 1.0):
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
         test = held_out(len(labels), self.held_out)
-        budget = Budget(epsilon=self.epsilon, delta=declared_delta(self.delta, len(labels)))
+        budget = Budget(self.epsilon, declared_delta(self.delta, len(labels)), self.relation)
         account = Ledger(budget) if self.ledger is None else self.ledger
         desk = CountOracle.open(budget, "search", account, self.simulate)
         choosing = max(1, int(desk.run.units_cap * self.selection_share))
-        part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget.delta)
+        part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget)
         training, answers = _rows(X, ~test), labels[~test]
         for index, (prefix, candidate) in enumerate(contest):
-            terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index))
+            terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index), self.relation)
             candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
             rehearse(candidate, training, answers)
             rehearse(candidate, X, labels)
@@ -118,9 +121,9 @@ class PrivateSearch(Publishable):
         self.best_estimator_ = fitted[self.best_index_]
         private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
         self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
-        self.guarantee_ = Guarantee(
-            epsilon=budget.epsilon, delta=budget.delta, n=len(labels), simulated=desk.noise.simulated
-        )
+        valued = any(run.value_asked for result in self.results_ for run in result.lineage)
+        whole = replace(desk.run.preset, value_asked=valued)
+        self.guarantee_ = Guarantee.over((whole,), n=len(labels), simulated=desk.noise.simulated)
         return self
 
     def __getstate__(self) -> dict[str, Any]:

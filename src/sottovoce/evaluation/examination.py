@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.accounting import Units
+from sottovoce.accounting import Relation, Units
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
@@ -129,12 +129,14 @@ class Examination:
     ) -> tuple[Vector, float]:
         """Noisy number of records in each cell, and the margin that holds for all cells at once.
 
-        Replacing a record takes one from a cell and adds one to another: sqrt2 in l2."""
+        Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
+        one away."""
+        moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if self.desk.relation is Relation.REPLACE_ONE else 1.0
 
         def compute() -> Vector:
             return np.bincount(places(), minlength=entries).astype(np.float64)
 
-        noisy, scale = self.desk.counts(compute, math.sqrt(2.0) * (1.0 + 2.0**-50), entries, units)
+        noisy, scale = self.desk.counts(compute, moves, entries, units)
         return noisy, level_margin(scale, (1.0 - self.confidence) / entries)
 
     def accuracy(self, units: Units) -> Estimate:

@@ -85,7 +85,7 @@ def confusion_matrix(
     confidence: float = 0.95,
     invalid: str = "raise",
 ) -> Confusion:
-    """Records by true and predicted class. The counts move by at most sqrt2 in l2."""
+    """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
     test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.confusion(test.desk.run.units_left)
 

@@ -68,6 +68,7 @@ class Plan:
     calibration: str
     epsilon: float
     delta: float
+    relation: str
     mu: float
     steps: int
     first_steps: int | None
@@ -92,7 +93,7 @@ class Plan:
         first = "" if self.first_steps is None else f" ({self.first_steps} in a first phase)"
         lines = [
             f"{self.method} on n = {self.n} records with {self.weights} weights, epsilon = {self.epsilon:g}, "
-            f"delta = {self.delta:.3g} (mu = {self.mu:.4g})",
+            f"delta = {self.delta:.3g} (mu = {self.mu:.4g}), {self.relation}",
             f"at most {self.steps} steps{first}, about {self.passes} passes over the data"
             + ("" if self.seconds is None else f", about {self.seconds:.2g} seconds on this machine"),
         ]
@@ -174,6 +175,7 @@ def plan(
         calibration=goal.calibration.value,
         epsilon=budget.epsilon,
         delta=budget.delta,
+        relation=budget.relation.value,
         mu=here.mu,
         steps=here.costs.steps,
         first_steps=here.costs.first_steps,
@@ -191,7 +193,7 @@ def plan(
         return found
 
     def reaches(records: int, epsilon: float) -> bool:
-        allowed = Budget(epsilon=epsilon, delta=budget.delta)
+        allowed = replace(budget, epsilon=epsilon)
         return prospect.reaches(
             Quotes.of(outline.holding(records), chosen, replace(goal, budget=allowed), allowed)
         )

@@ -56,7 +56,7 @@ class Quotes:
         else:
             ledger = Ledger(budget, currency="renyi", order=order)
         run = ledger.run(budget, method.name)
-        bounds = replace(outline.bounds, calibration=goal.calibration)
+        bounds = replace(outline.bounds, calibration=goal.calibration, relation=budget.relation)
         return cls(
             outline=replace(outline, bounds=bounds),
             method=method,

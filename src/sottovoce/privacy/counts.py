@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, final
 
 from scipy.special import ndtri
 
-from sottovoce.accounting import Budget, Currency, Ledger, Units
+from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.privacy import release
@@ -43,6 +43,10 @@ class CountOracle:
             )
         return cls(account.run(budget, name), noise)
 
+    @property
+    def relation(self) -> Relation:
+        return self.run.budget.relation
+
     def counts(
         self, compute: Callable[[], Vector], moves: float, entries: int, units: Units
     ) -> tuple[Vector, float]:
@@ -61,22 +65,26 @@ class CountOracle:
         return paid.draw(), calibration.scale
 
     def best(self, compute: Callable[[], Sequence[int]], moves: int, units: Units) -> int:
-        """Index of the largest of several whole scores, each of which moves by at most `moves`.
+        """Index of the largest of several whole scores, to each of which a record adds from 0 to `moves`.
 
         Report noisy max: with Laplace noise of scale 2 moves / epsilon on each, the index is epsilon-DP.
         Given the others' noise, i wins when its own noise reaches a threshold, which a neighbour lowers by at
-        most 2 moves. Sums and comparisons are made in integers; ties go to the first."""
+        most 2 moves. Scores are sums of merits from 0 to `moves`, so zeroing a record out lowers all of them:
+        then the threshold moves by the difference of two falls, at most `moves`. Sums and comparisons are
+        made in integers; ties go to the first."""
         epsilon = self.run.currency.pure_epsilon(units)
+        threshold_moves = 2 * moves if self.relation is Relation.REPLACE_ONE else moves
 
         def noisiest() -> int:
-            noisy = [score + self.noise.laplace(2 * moves, epsilon) for score in compute()]
+            noisy = [score + self.noise.laplace(threshold_moves, epsilon) for score in compute()]
             return noisy.index(max(noisy))
 
         return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)
 
 
-def budget_within(currency: Currency, units: Units, delta: float) -> Budget:
-    """The largest budget with this delta that costs at most `units`: bisection over epsilon."""
+def budget_within(currency: Currency, units: Units, whole: Budget) -> Budget:
+    """The largest budget with the whole's delta that costs at most `units`: bisection over epsilon."""
+    delta = whole.delta
     low, high = 0.0, 1.0
     while high < 500.0 and _costs(currency, high, delta) <= units:
         low, high = high, 2.0 * high
@@ -88,7 +96,7 @@ def budget_within(currency: Currency, units: Units, delta: float) -> Budget:
             high = middle
     if _costs(currency, low, delta) < 1:
         raise ParameterError("the budget is too small to be divided so often. Try fewer candidates.")
-    return Budget(epsilon=low, delta=delta)
+    return replace(whole, epsilon=low)
 
 
 def _costs(currency: Currency, epsilon: float, delta: float) -> Units:

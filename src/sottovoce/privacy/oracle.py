@@ -40,10 +40,7 @@ class Oracle(Prices):
         calibration: Calibration = Calibration.TIGHT,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        bounds = risk.bounds
-        super().__init__(
-            bounds if calibration is Calibration.TIGHT else replace(bounds, calibration=calibration), run
-        )
+        super().__init__(replace(risk.bounds, calibration=calibration, relation=run.budget.relation), run)
         self._bounds.insist_calibrated()
         self._risk = risk
         self._noise = noise

@@ -222,7 +222,7 @@ def _card(result: Result, card: Card, today: str) -> str:
         ("Objective", result.objective),
         ("Method", result.method),
         ("Guarantee", str(result.guarantee)),
-        ("Neighbours", result.guarantee.relation),
+        ("Neighbours", f"{result.guarantee.neighbours} ({result.guarantee.relation.value})"),
         ("Ledger", result.ledger),
         ("Ledger seal", result.ledger_head),
         ("Trained", card.trained),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.report.markup import element, level, number, text
 
 if TYPE_CHECKING:
@@ -13,12 +14,12 @@ if TYPE_CHECKING:
 
 FORMULA = (
     "P[M(D) \u2208 S] \u2264 e<sup>\u03b5</sup> \u00b7 P[M(D\u2032) \u2208 S] + \u03b4"
-    "\u2003for every set S of outcomes and all D, D\u2032 that differ in one record"
+    "\u2003for every set S of outcomes and all D, D\u2032 that are neighbours"
 )
 
 NOT_PROMISED = (
     "What is true of the population stays visible: if smoking causes cancer, this model may show it.",
-    "A person with several records is protected less, and one with k of them roughly k times less.",
+    "Unless the promise is for persons, one with k records is protected roughly k times less.",
     "The number of records, the declared columns, bounds, categories and all settings are public.",
     "Running time and memory use, and whether a file was refused as invalid, are not covered.",
     "Other releases from the same data add up with this one, unless one ledger counts them all.",
@@ -45,7 +46,7 @@ def headline(result: Result) -> str:
     if result.simulated:
         return "Not private: the noise of this run was simulated from a seed"
     promise = result.guarantee
-    return f"({promise.epsilon:g}, {number(promise.delta)})-differential privacy for every record"
+    return f"({promise.epsilon:g}, {number(promise.delta)})-differential privacy for every {promise.unit}"
 
 
 def promises(result: Result) -> list[str]:
@@ -58,18 +59,26 @@ def promises(result: Result) -> list[str]:
         ]
     guess = chance_of_a_right_guess(promise)
     return [
-        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} records. Had any one of them been "
-        f"replaced by any other valid record, everything released by {_released_by(promise)} would have come "
-        "out almost equally likely.",
+        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} {promise.unit}s. Had any one of them "
+        f"{_changed(promise)}, everything released by {_released_by(promise)} would have come out almost "
+        "equally likely.",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         "any computer, any other data, full knowledge of the method, even all the other records.",
         f"<strong>How strong.</strong> Say that person knows the record was one of two, each equally likely. "
         f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
         f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
         f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
+        f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
+        f"({text(promise.relation.value)}); {text(promise.otherwise)}.",
         *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
         *([f"<strong>Mind:</strong> {text(promise.caveat)}."] if promise.caveat else []),
     ]
+
+
+def _changed(promise: Guarantee) -> str:
+    if promise.relation is Relation.REPLACE_ONE:
+        return f"been replaced by any other valid {promise.unit}"
+    return "counted nothing, their number as stated being the same"
 
 
 def _released_by(promise: Guarantee) -> str:

@@ -8,8 +8,8 @@ FRONTS = (
     Mutant(
         name="noisy max with half the noise",
         file="privacy/counts.py",
-        before="self.noise.laplace(2 * moves, epsilon)",
-        after="self.noise.laplace(moves, epsilon)",
+        before="threshold_moves = 2 * moves if",
+        after="threshold_moves = moves if",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(
@@ -78,8 +78,8 @@ FRONTS = (
     Mutant(
         name="counts move by 1 instead of sqrt2",
         file="evaluation/examination.py",
-        before="self.desk.counts(compute, math.sqrt(2.0) * (1.0 + 2.0**-50), entries, units)",
-        after="self.desk.counts(compute, 1.0, entries, units)",
+        before="moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if",
+        after="moves = 1.0 if",
         tests="tests/evaluation/test_evaluation.py",
     ),
     Mutant(

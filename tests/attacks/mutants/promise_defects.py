@@ -40,8 +40,8 @@ CHAINS = (
     Mutant(
         "the largest run stands for the chain",
         f"{A}lineage.py",
-        "currency.epsilon(sum(",
-        "currency.epsilon(max(",
+        "allowed = sum(",
+        "allowed = max(",
         LINEAGE,
     ),
     Mutant(
