@@ -47,7 +47,7 @@ def test_a_small_run_does_not_launder_the_one_it_started_from(
     assert second.guarantee.runs == 2
     assert [preset.epsilon for preset in second.lineage] == [5.0, 0.01]
     assert (first.guarantee.epsilon, first.guarantee.delta, first.guarantee.runs) == (5.0, 1e-6, 1)
-    assert str(first.guarantee).endswith("n = 400")
+    assert str(first.guarantee).endswith("n = 400; under zero-out the same")
 
 
 def test_every_print_states_the_composed_guarantee_and_the_cap(
