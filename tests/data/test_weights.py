@@ -139,6 +139,16 @@ def test_weights_of_another_shape_or_type_are_refused(wrong):
         Records.from_arrays(X, y, **what, sample_weight=wrong)
 
 
+def test_the_callers_weights_are_only_read():
+    X, codes, _ = table()
+    y, what = declared(Logistic(), codes)
+    weights = np.linspace(-1.0, 9.0, N)
+    kept = weights.copy()
+    Records.from_arrays(X, y, **what, sample_weight=weights, invalid="zero")
+    assert np.array_equal(weights, kept)
+    assert weights.flags.writeable
+
+
 def test_one_weight_changes_no_other_and_none_of_the_rows():
     X, codes, weights = table()
     y, what = declared(Logistic(), codes)
