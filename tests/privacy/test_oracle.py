@@ -71,7 +71,7 @@ def test_the_charge_comes_before_the_data(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(type(ask._run), "charge", lambda self, event: refuse(event))
     for question in QUESTIONS.values():
         with pytest.raises(sv.errors.BudgetExceeded):
-            question(ask, 1000)
+            question(ask, ask.units_left // 3)
     assert risk.touched == 0
 
 
