@@ -20,7 +20,7 @@ from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
 from sottovoce.data.encoder import insist_present
-from sottovoce.data.frames import Frame
+from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
@@ -153,7 +153,7 @@ def _scaled(target: Any, low: float, high: float) -> Any:
 
 def _scaled_cells(target: Any, low: float, high: float) -> Any:
     """A partition's target, cell by cell: NaN where it is no number. On a worker."""
-    clipped, usable = Range(low, high).encode(Frame(target.to_frame()).column(target.name))
+    clipped, usable = Range(low, high).encode(Dataframe(target.to_frame()).column(target.name))
     scaled = np.where(usable, _scaled(clipped, low, high), np.nan)
     return type(target)(scaled, index=target.index, name=target.name)
 

@@ -13,7 +13,7 @@ import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.audit.attack import Audit, audit, audit_mechanism
 from sottovoce.audit.bounds import Rates, clopper_pearson, mu_of_guesses, prove
-from sottovoce.audit.canary import Shape
+from sottovoce.audit.canary import CanaryShape
 from sottovoce.methods.majorize import Majorize
 
 CLAIM = sv.Budget(1.0, 1e-2)
@@ -105,7 +105,7 @@ def test_a_mechanism_without_noise_is_flagged_by_both_bounds() -> None:
 
 def test_a_method_keeps_its_claim_and_a_broken_one_does_not() -> None:
     quick = Majorize(steps=1)
-    shape = Shape(dim=1)
+    shape = CanaryShape(dim=1)
     sound = audit(quick, CLAIM, shape=shape, runs=400)
     assert not sound.flagged
     assert "not refuted" in str(sound)
@@ -121,7 +121,7 @@ def test_the_attack_on_a_full_pass_method_is_as_strong_as_its_budget() -> None:
     from sottovoce.audit.canary import Tap
     from sottovoce.methods.registry import by_name
 
-    pair, method = Shape().pair(), by_name("2opt-ls")
+    pair, method = CanaryShape().pair(), by_name("2opt-ls")
     goal = goal_for(method, pair[0].problem, CLAIM, sv.Tolerance(gradient=0.5, curvature=0.5), 0.99, "tight")
     trial = Trial(method, goal, CLAIM, False)
     scores = [trial.score(pair, False, Tap.seeded(seed, 1.0), seed) for seed in range(1000)]
@@ -135,7 +135,7 @@ def test_a_mini_batch_method_is_scored_by_its_weights_and_claims_no_mu() -> None
         sv.Budget(3.0, 1e-2),
         runs=200,
         tolerance=sv.Tolerance(gradient=0.5, curvature=0.5),
-        shape=Shape(n=400),
+        shape=CanaryShape(n=400),
     )
     assert found.mu is None
     assert not found.flagged
@@ -143,7 +143,7 @@ def test_a_mini_batch_method_is_scored_by_its_weights_and_claims_no_mu() -> None
 
 def test_exact_noise_can_be_audited() -> None:
     found = audit(
-        Majorize(steps=1), CLAIM, runs=200, exact=True, shape=Shape(dim=1, loss=sv.losses.PseudoHuber())
+        Majorize(steps=1), CLAIM, runs=200, exact=True, shape=CanaryShape(dim=1, loss=sv.losses.PseudoHuber())
     )
     assert not found.flagged
 

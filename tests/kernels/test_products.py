@@ -225,7 +225,11 @@ def test_no_magnitudes_push_a_compiled_sum_past_its_bound(shape, csr):
         factors = test_rounding.hostile_factors(shape, n, rng)
         X = rng.normal(size=(n, dim))
         X = (X / np.linalg.norm(X, axis=1)[:, None]).astype(np.float32)
-        view = products_compiled.SparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
+        view = (
+            products_compiled.CompiledSparseView(sparse.csr_array(X))
+            if csr
+            else products_compiled.DenseView(X)
+        )
         exact = test_rounding.exact_mean(factors, X.astype(np.float64))
         computed = view.gather(factors) / n
         bound = Arithmetic(n=n, dim=dim, block_length=n, radius=1.001, function_ulps=1)
@@ -239,7 +243,11 @@ def test_no_compiled_margin_is_off_by_more_than_its_bound(csr):
     for dim in (1, 2, 5, 16, 31, 54):
         X = rng.normal(size=(13, dim)).astype(np.float32)
         w = rng.normal(size=dim) * 10.0 ** rng.uniform(-6, 6, dim)
-        view = products_compiled.SparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
+        view = (
+            products_compiled.CompiledSparseView(sparse.csr_array(X))
+            if csr
+            else products_compiled.DenseView(X)
+        )
         for x, t in zip(X, view.times(w), strict=True):
             terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)]
             error = abs(float(Fraction(float(t)) - sum(terms, Fraction(0))))
@@ -257,7 +265,8 @@ def test_a_row_has_the_same_margin_whatever_the_other_rows_hold(csr):
             other[place] = X[place]
             if csr:
                 margins = (
-                    products_compiled.SparseView(sparse.csr_array(part)).times(w) for part in (X, other)
+                    products_compiled.CompiledSparseView(sparse.csr_array(part)).times(w)
+                    for part in (X, other)
                 )
             else:
                 margins = (products_compiled.DenseView(part).times(w) for part in (X, other))

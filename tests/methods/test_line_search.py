@@ -8,7 +8,7 @@ from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.certificate import Levels
 from sottovoce.methods.loop import Evidence, Walk
 from sottovoce.methods.paper.constants import Curve
-from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, Grid, Release
+from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, GridRelease, Release
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Calibration
@@ -17,7 +17,7 @@ from tests import problems
 from tests.doubles import WatchedRisk
 
 GENEROUS = sv.Budget(epsilon=20.0, delta=0.1)
-RELEASES = [AboveThreshold(), Grid()]
+RELEASES = [AboveThreshold(), GridRelease()]
 
 
 def stand(

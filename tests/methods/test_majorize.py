@@ -20,8 +20,8 @@ from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.majorizers import (
     DiagonallyMajorized,
     Majorized,
+    MajorizerShape,
     ScalarMajorized,
-    Shape,
     majorizer,
     shape_for,
 )
@@ -72,9 +72,9 @@ def test_a_plain_diagonal_is_not_above_the_gram_matrix() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("loss", [sv.losses.Logistic(), sv.losses.Sigmoid()])
-@pytest.mark.parametrize("shape", list(Shape))
+@pytest.mark.parametrize("shape", list(MajorizerShape))
 def test_every_shape_lies_above_the_hessian_wherever_it_is(
-    shape: Shape, loss: sv.losses.Loss, seed: int
+    shape: MajorizerShape, loss: sv.losses.Loss, seed: int
 ) -> None:
     """Each lift fails with probability e^-8; the seeds are fixed."""
     held = sparse_records(3000, 12, 3, seed)
@@ -82,12 +82,12 @@ def test_every_shape_lies_above_the_hessian_wherever_it_is(
     walk, _ = walk_of(risk, seed)
     units = walk.ask.units_left // 3
     match shape:
-        case Shape.DENSE:
+        case MajorizerShape.DENSE:
             factor = Majorized.above(walk.ask.gram(units), risk.problem).factor
             Q = factor @ factor.T
-        case Shape.DIAGONAL:
+        case MajorizerShape.DIAGONAL:
             Q = np.diag(DiagonallyMajorized.above(walk.ask.gram_diagonal(units), risk.problem).curvature)
-        case Shape.SCALAR:
+        case MajorizerShape.SCALAR:
             Q = risk.problem.smoothness * np.eye(12)
     rng = np.random.default_rng(seed)
     for size in (0.0, 1.0, 10.0):
@@ -107,24 +107,24 @@ def public(n: int, dim: int, nonzeros: int | None = None) -> Problem:
 
 
 def test_the_shape_follows_from_public_numbers() -> None:
-    assert shape_for(public(495_141, 54), 0.017) is Shape.DENSE
-    assert shape_for(public(1000, 54), 0.017) is Shape.SCALAR
-    assert shape_for(public(10**9, 6000), 1.0) is Shape.SCALAR
-    assert shape_for(public(10**6, 100_000, nonzeros=30), 0.1) is Shape.DIAGONAL
-    assert shape_for(public(10**6, 100_000), 0.1) is Shape.SCALAR
-    assert shape_for(public(10**9, 5000), 0.01) is Shape.DENSE
+    assert shape_for(public(495_141, 54), 0.017) is MajorizerShape.DENSE
+    assert shape_for(public(1000, 54), 0.017) is MajorizerShape.SCALAR
+    assert shape_for(public(10**9, 6000), 1.0) is MajorizerShape.SCALAR
+    assert shape_for(public(10**6, 100_000, nonzeros=30), 0.1) is MajorizerShape.DIAGONAL
+    assert shape_for(public(10**6, 100_000), 0.1) is MajorizerShape.SCALAR
+    assert shape_for(public(10**9, 5000), 0.01) is MajorizerShape.DENSE
 
 
 @pytest.mark.parametrize(
     ("shape", "query", "rule"),
     [
-        (Shape.DENSE, Query.GRAM, Majorized),
-        (Shape.DIAGONAL, Query.GRAM_DIAGONAL, DiagonallyMajorized),
-        (Shape.SCALAR, None, ScalarMajorized),
+        (MajorizerShape.DENSE, Query.GRAM, Majorized),
+        (MajorizerShape.DIAGONAL, Query.GRAM_DIAGONAL, DiagonallyMajorized),
+        (MajorizerShape.SCALAR, None, ScalarMajorized),
     ],
 )
 def test_each_shape_pays_for_its_own_question_and_no_other(
-    shape: Shape, query: Query | None, rule: type, monkeypatch: pytest.MonkeyPatch
+    shape: MajorizerShape, query: Query | None, rule: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walk, ledger = walk_of(problems.logistic())
     monkeypatch.setattr("sottovoce.methods.majorizers.shape_for", lambda problem, mu: shape)
@@ -158,7 +158,7 @@ def test_a_nonconvex_model_too_wide_for_a_hessian_keeps_its_structural_floor() -
 def test_the_diagonal_beats_the_scalar_on_declared_sparse_rows() -> None:
     held = sparse_records(200_000, 400, 4)
     bare = sv.Risk(held, sv.losses.Logistic(), sv.regularizers.L2(1e-5))
-    assert shape_for(bare.problem, 0.02) is Shape.DIAGONAL
+    assert shape_for(bare.problem, 0.02) is MajorizerShape.DIAGONAL
     budget = sv.Budget(epsilon=0.4, delta=1e-6)
     result = sv.minimize(bare, budget=budget, simulate=0)
     assert "gram diagonal" in {row.kind for row in result.trace}

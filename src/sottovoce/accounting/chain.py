@@ -10,8 +10,8 @@ from typing import final
 from sottovoce.accounting.entries import (
     Declaration,
     Entry,
+    EntryKind,
     Home,
-    Kind,
     read_declaration,
     read_grant,
     read_home,
@@ -50,15 +50,15 @@ class Chain:
     def _followed_by(self, entry: Entry, seal: str) -> Chain:
         if entry.number != self.number + 1 or seal != entry.seal(self.head):
             raise broken(f"entry {self.number + 1} is missing or was changed")
-        if (entry.kind == Kind.FOUNDED) != (entry.number == 1):
+        if (entry.kind == EntryKind.FOUNDED) != (entry.number == 1):
             raise broken(f"entry {entry.number} stands where it may not")
         step = replace(self, number=entry.number, head=seal)
         match entry.kind:
-            case Kind.FOUNDED | Kind.MOVED:
+            case EntryKind.FOUNDED | EntryKind.MOVED:
                 return replace(step, home=read_home(entry))
-            case Kind.DECLARED:
+            case EntryKind.DECLARED:
                 return step._with(entry.dataset, self._declared(entry))
-            case Kind.CHARGED:
+            case EntryKind.CHARGED:
                 return step._with(entry.dataset, self._charged(entry))
             case _:
                 raise broken(f"entry {entry.number} is of an unknown kind")

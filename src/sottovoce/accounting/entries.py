@@ -25,7 +25,7 @@ T = TypeVar("T")
 FORMAT = "sottovoce-ledger/1"
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry records."""
 
     FOUNDED = "ledger"

@@ -16,7 +16,7 @@ from typing import final
 
 from sottovoce.accounting.birth import birth_of
 from sottovoce.accounting.chain import Chain, broken
-from sottovoce.accounting.entries import Entry, Home, Kind, write_home
+from sottovoce.accounting.entries import Entry, EntryKind, Home, write_home
 from sottovoce.accounting.witness import Mark, Witness
 from sottovoce.errors import LedgerError, ParameterError
 
@@ -42,7 +42,7 @@ class Transaction:
         self._connection = connection
         self.chain = _caught_up(connection, known)
 
-    def append(self, dataset: str, kind: Kind, body: str, name: str | None = None) -> None:
+    def append(self, dataset: str, kind: EntryKind, body: str, name: str | None = None) -> None:
         """Add one entry; it counts once the transaction has been committed."""
         number = self.chain.number + 1
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -105,7 +105,7 @@ class LedgerFile:
             for statement in _SCHEMA:
                 connection.execute(statement)
             home = Home(self.path, os.stat(draft).st_ino, birth_of(draft))
-            Transaction(connection, Chain()).append("", Kind.FOUNDED, write_home(home))
+            Transaction(connection, Chain()).append("", EntryKind.FOUNDED, write_home(home))
             connection.execute("COMMIT")
 
     @contextmanager
@@ -147,7 +147,7 @@ class LedgerFile:
         with self.writing(anywhere=True) as transaction:
             home = self._place()
             if home != transaction.chain.home:
-                transaction.append("", Kind.MOVED, write_home(home))
+                transaction.append("", EntryKind.MOVED, write_home(home))
         with _explained(self.path):
             self._witness.found(Mark(self._known.number, self._known.head))
 

@@ -6,7 +6,7 @@ import os
 from typing import final
 
 from sottovoce.accounting.chain import Account, Chain
-from sottovoce.accounting.entries import Declaration, Kind, read_grant, write_declaration, write_grant
+from sottovoce.accounting.entries import Declaration, EntryKind, read_grant, write_declaration, write_grant
 from sottovoce.accounting.ledger_file import LedgerFile
 from sottovoce.accounting.names import dataset_name, known_as
 from sottovoce.accounting.store import Grant, Totals
@@ -46,7 +46,7 @@ class SqliteStore:
             spent = self._account(transaction.chain).spent
             if not spent.plus(grant).within(cap):
                 return spent
-            transaction.append(self._dataset, Kind.CHARGED, write_grant(grant), grant.id)
+            transaction.append(self._dataset, EntryKind.CHARGED, write_grant(grant), grant.id)
         return None
 
     def totals(self) -> Totals:
@@ -58,7 +58,7 @@ class SqliteStore:
             return tuple(
                 read_grant(entry)
                 for entry, _ in transaction.entries()
-                if entry.kind == Kind.CHARGED and entry.dataset == self._dataset
+                if entry.kind == EntryKind.CHARGED and entry.dataset == self._dataset
             )
 
     def _account(self, chain: Chain) -> Account:
@@ -103,6 +103,6 @@ def create_store(path: str | os.PathLike[str], dataset: str, declared: Declarati
                 f"data set {known!r} is in {file.path} already, and its cap is fixed for good. Open it with "
                 "Ledger.open(path, dataset=...); look at it with sottovoce ledger show."
             )
-        transaction.append(name, Kind.DECLARED, write_declaration(declared))
+        transaction.append(name, EntryKind.DECLARED, write_declaration(declared))
         account = transaction.chain.accounts[name]
     return SqliteStore(file, name, account.identity)

@@ -9,7 +9,7 @@ from typing import Protocol, final
 from sottovoce.accounting.allowance import Allowance
 from sottovoce.accounting.chain import Account, broken
 from sottovoce.accounting.currency import Gdp, Renyi
-from sottovoce.accounting.entries import Entry, Kind, read_grant, read_home
+from sottovoce.accounting.entries import Entry, EntryKind, read_grant, read_home
 from sottovoce.accounting.ledger_file import LedgerFile
 from sottovoce.errors import LedgerError
 
@@ -124,12 +124,12 @@ def _dataset(name: str, account: Account) -> DatasetStatement:
 def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
     start = f"{entry.number:6}  {entry.at}  "
     match entry.kind:
-        case Kind.CHARGED:
+        case EntryKind.CHARGED:
             grant, currency = read_grant(entry), datasets[entry.dataset].allowance.currency
             cost = f"{currency.amount(grant.units)} {currency.label}"
             asked = f"{entry.dataset}: {grant.event.subject}"
             return f"{start}{asked}, {cost}, run {grant.run!r}, charge {entry.id}"
-        case Kind.DECLARED:
+        case EntryKind.DECLARED:
             allowance = datasets[entry.dataset].allowance
             return f"{start}{entry.dataset}: declared, {allowance.budget!r} in {allowance.currency.label}"
         case _:

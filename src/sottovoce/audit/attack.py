@@ -13,7 +13,7 @@ import numpy as np
 from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of, mu_of
 from sottovoce.audit.bounds import prove
-from sottovoce.audit.canary import Playback, Shape, Tap, likelihood_ratio
+from sottovoce.audit.canary import CanaryShape, Playback, Tap, likelihood_ratio
 from sottovoce.errors import ParameterError
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.registry import by_name
@@ -111,7 +111,7 @@ def audit(
     method: str | Method,
     budget: Budget,
     *,
-    shape: Shape | None = None,
+    shape: CanaryShape | None = None,
     tolerance: Tolerance | None = None,
     calibration: str = "tight",
     runs: int = 2000,
@@ -125,7 +125,7 @@ def audit(
     `exact` draws the noise that private runs use instead of simulating it. A `noise_factor` below 1 breaks
     the noise on purpose, to see whether an audit of this size would notice."""
     chosen = by_name(method) if isinstance(method, str) else method
-    public = Shape() if shape is None else shape
+    public = CanaryShape() if shape is None else shape
     pair = public.pair(budget.relation)
     goal = goal_for(chosen, pair[0].problem, budget, tolerance, 0.99, calibration)
     amplified = bool(chosen.amplified(pair[0].problem, np.zeros(public.dim), goal, budget))

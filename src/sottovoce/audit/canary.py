@@ -24,14 +24,14 @@ from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
-    from sottovoce.privacy.lattice import Calibration
+    from sottovoce.privacy.lattice import Noising
 
 TARGET = (-1.0, 1.0)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class CanaryShape:
     """The public part of a configuration."""
 
     n: int = 20
@@ -88,7 +88,7 @@ class Tap:
     def simulated(self) -> bool:
         return self._noise.simulated
 
-    def gaussian(self, exact: Vector, calibration: Calibration) -> Vector:
+    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
         released = self._noise.gaussian(exact, calibration)
         if self._factor != 1.0:
             released = exact + self._factor * (released - exact)
@@ -113,7 +113,7 @@ class Playback:
         self._heard = heard
         self.exact: list[Vector | None] = []
 
-    def gaussian(self, exact: Vector, calibration: Calibration) -> Vector:
+    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
         self.exact.append(exact.copy())
         answer: Vector = self._heard[len(self.exact) - 1].released
         return answer.copy()

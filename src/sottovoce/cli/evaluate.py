@@ -24,7 +24,7 @@ from sottovoce.cli.options import (
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.data.files import Table
-    from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
+    from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
     from sottovoce.model import Model
 
 
@@ -83,7 +83,7 @@ def evaluate(
 
 def _figures(
     model: Model, table: Table, budget: Budget, ledger: Ledger | None, simulate: int | None, confidence: float
-) -> dict[str, Estimate | Calibration | Confusion]:
+) -> dict[str, Estimate | CalibrationCurve | Confusion]:
     from sottovoce import evaluation
 
     options: dict[str, Any] = {
@@ -109,7 +109,7 @@ def _figures(
     }
 
 
-def _plain(figure: Estimate | Calibration | Confusion) -> dict[str, Any]:
+def _plain(figure: Estimate | CalibrationCurve | Confusion) -> dict[str, Any]:
     from dataclasses import fields
 
     import numpy as np
@@ -118,7 +118,7 @@ def _plain(figure: Estimate | Calibration | Confusion) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in raw.items()}
 
 
-def _shown(name: str, figure: Estimate | Calibration | Confusion) -> Any:
+def _shown(name: str, figure: Estimate | CalibrationCurve | Confusion) -> Any:
     from rich.table import Table
 
     from sottovoce.cli.output import shown_safely

@@ -123,11 +123,11 @@ def fingerprint(rows: Rows) -> bytes:
 def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
     """On a worker."""
     from sottovoce.data.files import encoded
-    from sottovoce.data.frames import Frame
+    from sottovoce.data.frames import Dataframe
 
     if len(frame) == 0:
         return None
-    held = Frame(frame)
+    held = Dataframe(frame)
     table = encoded(held.n, held.column, schema, schema.target, options["invalid"] == "zero")
     return _bounded(table.features, table.target, options)
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sottovoce.data import cells
 from sottovoce.data.cell import Codebook
 from sottovoce.data.columns import Numeric
-from sottovoce.data.frames import Frame
+from sottovoce.data.frames import Dataframe
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 
@@ -59,7 +59,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Encoded rows in float32, one column for each name of `get_feature_names_out`."""
         schema = self._declared()
-        frame = Frame(X)
+        frame = Dataframe(X)
         insist_present(schema.names, frame.names)
         return encode(schema, frame.n, frame.column)
 

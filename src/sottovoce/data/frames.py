@@ -16,7 +16,7 @@ from sottovoce.errors import DataError
 
 
 @final
-class Frame:
+class Dataframe:
     """A table whose columns can be read by `cells`."""
 
     def __init__(self, table: Any) -> None:

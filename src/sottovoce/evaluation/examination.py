@@ -16,7 +16,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.evaluation.figures import Calibration, Confusion, Estimate
+from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
 from sottovoce.evaluation.rows import MADE_UP, made_up
 from sottovoce.privacy.counts import CountOracle, level_margin, sampling_margin
 
@@ -206,7 +206,7 @@ class Examination:
             confidence=self.confidence,
         )
 
-    def calibration(self, bins: int, units: Units) -> Calibration:
+    def calibration(self, bins: int, units: Units) -> CalibrationCurve:
         codes = self.insist_calibration(bins)
 
         def places() -> NDArray[np.intp]:
@@ -220,7 +220,7 @@ class Examination:
         noisy, margin = self.tallies(places, 2 * bins, units)
         missed, happened = noisy.reshape(bins, 2).T
         total = np.maximum(missed + happened, 1.0)
-        return Calibration(
+        return CalibrationCurve(
             edges=np.linspace(0.0, 1.0, bins + 1),
             counts=missed + happened,
             frequency=np.clip(happened / total, 0.0, 1.0),

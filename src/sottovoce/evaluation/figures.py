@@ -42,7 +42,7 @@ class Confusion:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Calibration:
+class CalibrationCurve:
     """How often the predicted class event happened, bin by bin of predicted probability.
 
     Two classes: probability and frequency of the second. More: of the predicted class being right. All
@@ -63,5 +63,5 @@ class Evaluation:
 
     accuracy: Estimate
     log_loss: Estimate
-    calibration: Calibration
+    calibration: CalibrationCurve
     confusion: Confusion

@@ -17,7 +17,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
-from sottovoce.evaluation.figures import Calibration, Confusion, Estimate, Evaluation
+from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
 from sottovoce.evaluation.rows import readable
 from sottovoce.privacy.counts import CountOracle
 
@@ -101,7 +101,7 @@ def calibration(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
-) -> Calibration:
+) -> CalibrationCurve:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
     test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
     return test.calibration(bins, test.desk.run.units_left)

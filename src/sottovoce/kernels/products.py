@@ -121,7 +121,7 @@ def view_for(rows: Rows) -> type[View]:
     if is_compiled(rows.n * rows.dim):
         from sottovoce.kernels.compiled import products as products_compiled
 
-        return products_compiled.SparseView if rows.sparse else products_compiled.DenseView
+        return products_compiled.CompiledSparseView if rows.sparse else products_compiled.DenseView
     return SparseView if rows.sparse else WideView
 
 

@@ -95,7 +95,7 @@ class Cubic(Method):
                 shares=self.shares or Tracking(goal.tolerance.gradient, most=2.0),
                 bold=self.steps,
                 passes=self.passes,
-                aside=Aside.of(self, ask.units_left, self.steps),
+                aside=CubicReserve.of(self, ask.units_left, self.steps),
             )
             return walk.outcome(follow(rule, walk, visits))
         kept = int(ask.units_left * self.measure_share)
@@ -106,7 +106,7 @@ class Cubic(Method):
             shares=self.shares or Growing(),
             bold=self.free_steps,
             passes=self.passes - questions(ask.problem, levels),
-            aside=Aside.of(self, ask.units_left, self.free_steps),
+            aside=CubicReserve.of(self, ask.units_left, self.free_steps),
             kept=kept + curvature,
             relaxation=self.relaxation,
         )
@@ -124,14 +124,14 @@ def _levels(goal: Goal, tests: int) -> Levels:
 
 @final
 @dataclass(frozen=True)
-class Aside:
+class CubicReserve:
     """Units of one Hessian and of one release of trials, fixed before the first question."""
 
     hessian: int
     trials: int
 
     @classmethod
-    def of(cls, method: Cubic, units: int, steps: int) -> Aside:
+    def of(cls, method: Cubic, units: int, steps: int) -> CubicReserve:
         return cls(int(units * method.hessian_share / steps), int(units * method.trials_share / steps))
 
 
@@ -146,7 +146,7 @@ class CubicSteps(Rule):
     shares: Shares
     bold: int
     passes: int
-    aside: Aside
+    aside: CubicReserve
     kept: int = 0
     relaxation: float = 1.0
     visit_number: int = 0

@@ -58,7 +58,7 @@ class Majorize(Method):
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        aside = Aside.of(self, ask.units_left, levels.curvature_tested)
+        aside = MajorizeReserve.of(self, ask.units_left, levels.curvature_tested)
         try:
             step = majorizer(walk, aside.gram, self.relaxation)
         except BudgetExceeded:
@@ -97,7 +97,7 @@ class Majorize(Method):
 
 @final
 @dataclass(frozen=True)
-class Aside:
+class MajorizeReserve:
     """Units set aside for the majorizer, one look at the curvature and the last measurement."""
 
     gram: int
@@ -105,7 +105,7 @@ class Aside:
     measured: int
 
     @classmethod
-    def of(cls, method: Majorize, units: int, curvature_tested: bool) -> Aside:
+    def of(cls, method: Majorize, units: int, curvature_tested: bool) -> MajorizeReserve:
         return cls(
             gram=int(units * method.gram_share),
             curvature=int(units * method.curvature_share) if curvature_tested else 0,

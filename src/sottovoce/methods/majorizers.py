@@ -29,7 +29,7 @@ _FAILURE = 8.0
 """Minus the logarithm of the probability that a lifted answer is not above the true one."""
 
 
-class Shape(enum.StrEnum):
+class MajorizerShape(enum.StrEnum):
     """What is asked about the features to build the majorizer."""
 
     DENSE = "the Gram matrix"
@@ -37,7 +37,7 @@ class Shape(enum.StrEnum):
     SCALAR = "nothing: the largest curvature a row can have"
 
 
-def shape_for(problem: Problem, mu: float) -> Shape:
+def shape_for(problem: Problem, mu: float) -> MajorizerShape:
     """The majorizer worth `mu` for its one question, from public numbers alone.
 
     Dense noise has spectral norm about sqrt2 R^2 sqrt(2d) / (n mu) against a mean eigenvalue of at most
@@ -45,11 +45,11 @@ def shape_for(problem: Problem, mu: float) -> Shape:
     a margin of a few standard deviations: worth it while k times both is below half of R^2."""
     columns = problem.columns
     if matrix_fits(columns) and columns**1.5 <= problem.n * mu / 2.0:
-        return Shape.DENSE
+        return MajorizerShape.DENSE
     noise = math.sqrt(2.0) / (problem.n * mu)
     if problem.widest_row * (1.0 / columns + noise * diagonal_lift(columns)) < 0.5:
-        return Shape.DIAGONAL
-    return Shape.SCALAR
+        return MajorizerShape.DIAGONAL
+    return MajorizerShape.SCALAR
 
 
 def spectral_lift(columns: int) -> float:
@@ -123,13 +123,13 @@ class ScalarMajorized(StepRule):
 def majorizer(walk: Walk, units: int, relaxation: float) -> StepRule:
     """Ask the one question that pays and build the step rule; the scalar shape asks nothing."""
     match shape_for(walk.problem, math.sqrt(walk.ask.mu_squared(units))):
-        case Shape.DENSE:
+        case MajorizerShape.DENSE:
             gram = walk.ask.gram(units)
             walk.record("gram", gram.units)
             return Majorized.above(gram, walk.problem, relaxation)
-        case Shape.DIAGONAL:
+        case MajorizerShape.DIAGONAL:
             squares = walk.ask.gram_diagonal(units)
             walk.record("gram diagonal", squares.units)
             return DiagonallyMajorized.above(squares, walk.problem, relaxation)
-        case Shape.SCALAR:
+        case MajorizerShape.SCALAR:
             return ScalarMajorized(relaxation)

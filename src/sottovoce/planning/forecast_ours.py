@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
-from sottovoce.methods.cubic import Aside as CubicAside
-from sottovoce.methods.majorize import Aside
-from sottovoce.methods.majorizers import Shape, shape_for
+from sottovoce.methods.cubic import CubicReserve
+from sottovoce.methods.majorize import MajorizeReserve
+from sottovoce.methods.majorizers import MajorizerShape, shape_for
 from sottovoce.methods.measurement import curvature_in_doubt, scalar_pays
 from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.planning.forecast import Costs, Prospect
@@ -124,9 +124,9 @@ class MajorizeProspect(Prospect):
         aside, shape = self._aside(quotes), self._shape(quotes)
         noise = []
         match shape:
-            case Shape.DENSE:
+            case MajorizerShape.DENSE:
                 noise.append(quotes.noise(lambda _: Gram(), aside.gram))
-            case Shape.DIAGONAL:
+            case MajorizerShape.DIAGONAL:
                 noise.append(quotes.noise(lambda _: GramDiagonal(), aside.gram))
         if quotes.goal.tolerance is not None:
             noise.insert(0, gradients(quotes, self._path(quotes).units))
@@ -149,15 +149,15 @@ class MajorizeProspect(Prospect):
     def _left(self, quotes: Quotes) -> int:
         """What is left for gradients."""
         aside = self._aside(quotes)
-        asked = aside.gram if self._shape(quotes) is not Shape.SCALAR else 0
+        asked = aside.gram if self._shape(quotes) is not MajorizerShape.SCALAR else 0
         return quotes.units - asked - aside.curvature
 
-    def _shape(self, quotes: Quotes) -> Shape:
+    def _shape(self, quotes: Quotes) -> MajorizerShape:
         return shape_for(quotes.problem, math.sqrt(quotes.prices.mu_squared(self._aside(quotes).gram)))
 
-    def _aside(self, quotes: Quotes) -> Aside:
+    def _aside(self, quotes: Quotes) -> MajorizeReserve:
         in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)
-        return Aside.of(self.method, quotes.units, in_doubt)
+        return MajorizeReserve.of(self.method, quotes.units, in_doubt)
 
 
 @final
@@ -215,5 +215,5 @@ class CubicProspect(Prospect):
     def _steps(self, quotes: Quotes) -> int:
         return self.method.free_steps if quotes.goal.tolerance is None else self.method.steps
 
-    def _aside(self, quotes: Quotes) -> CubicAside:
-        return CubicAside.of(self.method, quotes.units, self._steps(quotes))
+    def _aside(self, quotes: Quotes) -> CubicReserve:
+        return CubicReserve.of(self.method, quotes.units, self._steps(quotes))

@@ -18,7 +18,7 @@ from sottovoce.planning.forecast import Costs, Prospect, just_tested
 from sottovoce.questions import Gradient, Hessian
 
 if TYPE_CHECKING:
-    from sottovoce.methods.paper.phases import Frame, PaperMethod
+    from sottovoce.methods.paper.phases import PaperMethod, Schedule
     from sottovoce.methods.paper.pricing import Sufficient
     from sottovoce.planning.outline import QueryNoise
     from sottovoce.planning.quotes import Quotes
@@ -96,17 +96,17 @@ class PaperProspect(Prospect):
             ),
         )
 
-    def _frame(self, quotes: Quotes) -> Frame:
+    def _frame(self, quotes: Quotes) -> Schedule:
         gap = PublicGap() if isinstance(self.method.gap, MeasuredGap) else self.method.gap
         return self.method.frame(quotes.problem, quotes.goal, gap.bound(quotes.prices, quotes.start)[0])
 
-    def _expected(self, frame: Frame) -> int:
+    def _expected(self, frame: Schedule) -> int:
         visits = frame.phases[-1][0]
         if isinstance(self.method, SearchedSteps):
             visits = math.ceil(visits / self.method.search.longer)
         return optimistic(visits)
 
-    def _bill(self, quotes: Quotes, frame: Frame) -> Bill:
+    def _bill(self, quotes: Quotes, frame: Schedule) -> Bill:
         method, visits = self.method, self._expected(frame)
         prices = method.prices(frame, frame.phases[-1][0], 0)
         walk, ask = quotes.walk(frame.levels), quotes.prices
@@ -134,7 +134,7 @@ class PaperProspect(Prospect):
             glance_hessian=glance_hessian,
         )
 
-    def _first_units(self, quotes: Quotes, frame: Frame) -> tuple[int | None, int | None]:
+    def _first_units(self, quotes: Quotes, frame: Schedule) -> tuple[int | None, int | None]:
         """What the very first gradient, and a Hessian with it, cost, where they are of all records."""
         visits, share = frame.phases[0]
         prices = self.method.prices(frame, visits, quotes.units - int(quotes.units * share))
@@ -148,7 +148,7 @@ class PaperProspect(Prospect):
         except BudgetExceeded:
             return None, None
 
-    def _billed_noise(self, quotes: Quotes, frame: Frame, bill: Bill) -> list[QueryNoise]:
+    def _billed_noise(self, quotes: Quotes, frame: Schedule, bill: Bill) -> list[QueryNoise]:
         first, first_hessian = self._first_units(quotes, frame)
         noise = [quotes.noise(Gradient, bill.gradient, bill.visits, first=first)]
         if bill.confirmation:
@@ -173,7 +173,7 @@ class PaperProspect(Prospect):
         margin = spectral_margin(1.0, quotes.problem.dim, prices.levels.curvature(1))
         return prices.curvature_accuracy / margin
 
-    def _within_noise(self, quotes: Quotes, frame: Frame) -> bool:
+    def _within_noise(self, quotes: Quotes, frame: Schedule) -> bool:
         """Whether noise alone, and what a step leaves behind of it, passes the paper's test."""
         assert frame.target.curvature is not None
         gradient, hessian, *_ = self._published_noise(quotes, frame)
@@ -184,7 +184,7 @@ class PaperProspect(Prospect):
         seen = math.hypot(gradient.norm, left)
         return seen <= frame.target.gradient and hessian.norm <= frame.target.curvature
 
-    def _published_noise(self, quotes: Quotes, frame: Frame) -> list[QueryNoise]:
+    def _published_noise(self, quotes: Quotes, frame: Schedule) -> list[QueryNoise]:
         """Of the first phase, whose visits are asked for in full whenever the test does not end it."""
         method, (visits, share) = self.method, frame.phases[0]
         times = self._expected(frame)

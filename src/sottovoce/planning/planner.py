@@ -139,7 +139,7 @@ def plan(
     then "logistic") each class has as many weights. With a `tolerance` the plan says whether it is within
     reach, how many records it takes, and which wish nearby would do; without one, a method that needs a
     tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe."""
-    from sottovoce.planning.timing import Shape
+    from sottovoce.planning.timing import ProblemShape
 
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
         raise ParameterError("n and dim must be whole numbers of at least 1.")
@@ -151,7 +151,7 @@ def plan(
         raise ParameterError("classes must be 2 or, with the logistic loss (softmax), more.")
     chosen = by_name(method) if isinstance(method, str) else method
     prospect = prospect_of(chosen)
-    shape = Shape(
+    shape = ProblemShape(
         dim=dim,
         loss=loss,
         regularizer=regularizer or L2(0.0),

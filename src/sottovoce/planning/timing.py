@@ -25,7 +25,7 @@ _PROBE_ENTRIES = 2**21
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class ProblemShape:
     """What a plan is told about records and model; `dim` is the width of a row, the intercept included."""
 
     dim: int

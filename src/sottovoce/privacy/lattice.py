@@ -20,7 +20,7 @@ WIDEST = 2.0**40
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class Noising:
     """Gaussian noise that hides a query within mu^2 = (sensitivity / scale)^2.
 
     The exact answer moves by at most `moves` in l2 when one record is replaced; rounded to the lattice
@@ -44,7 +44,7 @@ def exponent_for(scale: float) -> int:
     return math.frexp(scale)[1] - 1 - BITS
 
 
-def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Calibration:
+def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Noising:
     """Scale and lattice for a query that moves by `sensitivity`: s = (sensitivity + g sqrt(entries)) / mu.
 
     Rounding to the nearest multiple of g moves each entry by at most g/2, in both of two neighbours, so
@@ -67,7 +67,7 @@ def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Calibratio
             f"mu_squared={mu_squared:.3g} is too small for {entries} entries: rounding would swamp them. "
             "Nothing was released. Spend more on each answer."
         )
-    return Calibration(
+    return Noising(
         moves=sensitivity,
         sensitivity=rounded,
         scale=scale,

@@ -12,7 +12,7 @@ import numpy as np
 from sottovoce.arrays import Vector
 from sottovoce.errors import DataError, LedgerError, ParameterError
 from sottovoce.privacy import discrete_gaussian, sparse_vector
-from sottovoce.privacy.lattice import SLACK, Calibration
+from sottovoce.privacy.lattice import SLACK, Noising
 
 OPENDP_ENTRIES = 20_000
 """Past this, OpenDP's sampler takes a third of a second; the same law is drawn by `discrete_gaussian`."""
@@ -24,7 +24,7 @@ class Noise(Protocol):
     @property
     def simulated(self) -> bool: ...
 
-    def gaussian(self, exact: Vector, calibration: Calibration) -> Vector:
+    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
         """The exact answer plus independent N(0, scale^2) in each entry."""
         ...
 
@@ -63,7 +63,7 @@ class ExactNoise(_Unshared):
     def simulated(self) -> bool:
         return False
 
-    def gaussian(self, exact: Vector, calibration: Calibration) -> Vector:
+    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
         if exact.shape != (calibration.entries,):
             raise LedgerError(
                 f"the charge is for {calibration.entries} entries, the answer has shape {exact.shape}."
@@ -104,7 +104,7 @@ class SimulatedNoise(_Unshared):
     def simulated(self) -> bool:
         return True
 
-    def gaussian(self, exact: Vector, calibration: Calibration) -> Vector:
+    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
         return exact + calibration.scale * self._generator.standard_normal(exact.shape)
 
     def laplace(self, moves: int, epsilon: float) -> int:
@@ -119,7 +119,7 @@ def noise_for(simulate: int | None) -> Noise:
     return ExactNoise() if simulate is None else SimulatedNoise(simulate)
 
 
-def _gaussian_measurement(calibration: Calibration) -> Any:
+def _gaussian_measurement(calibration: Noising) -> Any:
     """OpenDP's Gaussian on the lattice, once its own map (a zCDP rho) is within the charge, mu^2 / 2."""
     import opendp.mod
     from opendp.domains import atom_domain, vector_domain

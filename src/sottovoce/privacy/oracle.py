@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.accounting import Run
-    from sottovoce.privacy.lattice import Calibration as Noising
+    from sottovoce.privacy.lattice import Noising
     from sottovoce.privacy.noise import Noise
     from sottovoce.questions import Geometry, Question
     from sottovoce.risks.protocol import ExactRisk

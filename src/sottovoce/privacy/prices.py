@@ -25,7 +25,7 @@ from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, argum
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.privacy.lattice import Calibration as Noising
+    from sottovoce.privacy.lattice import Noising
     from sottovoce.privacy.packing import Packing
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Backtrack, Geometry, Question

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Event, Run
     from sottovoce.accounting.events import PureEvent
     from sottovoce.arrays import Vector
-    from sottovoce.privacy.lattice import Calibration
+    from sottovoce.privacy.lattice import Noising
     from sottovoce.privacy.noise import Noise
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Paid:
     """An answer that has been charged for and can be drawn once: a second draw would be a second answer."""
 
-    def __init__(self, noise: Noise, calibration: Calibration, compute: Callable[[], Vector]) -> None:
+    def __init__(self, noise: Noise, calibration: Noising, compute: Callable[[], Vector]) -> None:
         self._noise = noise
         self._calibration = calibration
         self._compute: Callable[[], Vector] | None = compute
@@ -34,7 +34,7 @@ class Paid:
 
 
 def gaussian(
-    run: Run, noise: Noise, event: Event, *parts: tuple[Calibration, Callable[[], Vector]]
+    run: Run, noise: Noise, event: Event, *parts: tuple[Noising, Callable[[], Vector]]
 ) -> tuple[int, list[Paid]]:
     """Charge `event`, which covers every part, and hand out the parts' noisy answers, computed when drawn.
 

@@ -9,17 +9,17 @@ import time
 
 import sottovoce as sv
 from sottovoce.audit.attack import audit
-from sottovoce.audit.canary import Shape
+from sottovoce.audit.canary import CanaryShape
 from sottovoce.methods.loop import Method
 from sottovoce.methods.majorize import Majorize
 
 CLAIM = sv.Budget(1.0, 1e-2)
 # The loss is saturated wherever a run goes, so the canary moves each gradient and each trial as far as any
 # record can, and the tolerance is out of reach, so the whole budget is spent: the tightest of the audits.
-TIGHT = Shape(dim=1, loss=sv.losses.PseudoHuber(1.0), target=(-100.0, 100.0))
+TIGHT = CanaryShape(dim=1, loss=sv.losses.PseudoHuber(1.0), target=(-100.0, 100.0))
 FAR = sv.Tolerance(gradient=0.7, curvature=0.5)
 SHORT = Majorize(steps=2)
-STUDIES: tuple[tuple[str | Method, sv.Tolerance | None, Shape, float], ...] = (
+STUDIES: tuple[tuple[str | Method, sv.Tolerance | None, CanaryShape, float], ...] = (
     (SHORT, None, TIGHT, 1.0),
     ("opt", FAR, TIGHT, 1.0),
     ("2opt-ls", FAR, TIGHT, 1.0),

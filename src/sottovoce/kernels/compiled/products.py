@@ -171,7 +171,7 @@ class DenseView(products.View):
 
 
 @final
-class SparseView(products.SparseView):
+class CompiledSparseView(products.SparseView):
     """CSR rows with float32 entries, read where they are."""
 
     def times(self, w: Any) -> Any:

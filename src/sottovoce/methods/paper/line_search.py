@@ -44,7 +44,7 @@ class AboveThreshold(Release):
 
 @final
 @dataclass(frozen=True)
-class Grid(Release):
+class GridRelease(Release):
     """All decreases in one Gaussian release; steps shrink, so together they move little more than one."""
 
     def first(
@@ -65,7 +65,7 @@ class Backtracking(StepRule):
     curve: Curve
     share: SearchShare = field(default_factory=SearchShare)
     noise: NoiseShare = field(default_factory=NoiseShare)
-    release: Release = field(default_factory=Grid)
+    release: Release = field(default_factory=GridRelease)
     units: int | None = None
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.methods.paper.constants import Curve, NoiseShare, SearchShare
 from sottovoce.methods.paper.descent import CurvatureDescent
-from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, Grid, Release
-from sottovoce.methods.paper.phases import Batch, Frame, PaperMethod
+from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, GridRelease, Release
+from sottovoce.methods.paper.phases import Batch, PaperMethod, Schedule
 from sottovoce.methods.steps import ShortStep, StepRule
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ShortSteps(PaperMethod):
 
     def rule(
         self,
-        frame: Frame,
+        frame: Schedule,
         test: StoppingTest,
         gradient_units: int,
         curvature_units: int,
@@ -54,7 +54,7 @@ class SearchedSteps(PaperMethod):
 
     def rule(
         self,
-        frame: Frame,
+        frame: Schedule,
         test: StoppingTest,
         gradient_units: int,
         curvature_units: int,
@@ -64,7 +64,7 @@ class SearchedSteps(PaperMethod):
             curve=frame.curve,
             share=self.search,
             noise=self.noise,
-            release=self.release or (AboveThreshold() if frame.is_published else Grid()),
+            release=self.release or (AboveThreshold() if frame.is_published else GridRelease()),
             units=search_units,
         )
         return _descent(step, test, gradient_units, curvature_units)

@@ -49,7 +49,7 @@ class Batch:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class Schedule:
     """What one run of a paper method is made from: public numbers, fixed before the first question."""
 
     goal: Goal
@@ -102,7 +102,7 @@ class PaperMethod(Method):
     @abstractmethod
     def rule(
         self,
-        frame: Frame,
+        frame: Schedule,
         test: StoppingTest,
         gradient_units: int,
         curvature_units: int,
@@ -120,7 +120,7 @@ class PaperMethod(Method):
             walk.record("value", paid)
         return walk.outcome(self._follow(frame, walk))
 
-    def frame(self, problem: Problem, goal: Goal, gap: float) -> Frame:
+    def frame(self, problem: Problem, goal: Goal, gap: float) -> Schedule:
         """The run's public numbers, from a bound on f(start) - inf f; the paper has its own bound."""
         published = goal.calibration is Calibration.PUBLISHED
         asked, target = self.tolerances(goal)
@@ -133,7 +133,7 @@ class PaperMethod(Method):
             gradient_tests=2 * sum(visits for visits, _ in phases),
             curvature_tested=curvature_tested,
         )
-        return Frame(
+        return Schedule(
             goal=goal,
             target=target,
             curve=curve,
@@ -155,7 +155,7 @@ class PaperMethod(Method):
         event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n)
         return [(event, visits)]
 
-    def _follow(self, frame: Frame, walk: Walk) -> Stop:
+    def _follow(self, frame: Schedule, walk: Walk) -> Stop:
         total, stop = walk.ask.units_left, Stop.STEPS_EXHAUSTED
         for visits, share in frame.phases:
             kept = total - int(total * share)
@@ -187,7 +187,7 @@ class PaperMethod(Method):
             curvature=goal.tolerance.curvature / PUBLISHED_SLACK,
         )
 
-    def prices(self, frame: Frame, visits: int, kept: int) -> Sufficient:
+    def prices(self, frame: Schedule, visits: int, kept: int) -> Sufficient:
         """What the visits of one phase may spend under tight calibration."""
         return Sufficient(
             tolerance=frame.target,
@@ -198,7 +198,7 @@ class PaperMethod(Method):
             accuracy=self.accuracy,
         )
 
-    def _tight_rule(self, frame: Frame, walk: Walk, visits: int, kept: int) -> Rule:
+    def _tight_rule(self, frame: Schedule, walk: Walk, visits: int, kept: int) -> Rule:
         prices = self.prices(frame, visits, kept)
         whole = priced(self.rule(frame, Certified(frame.target), 1, 1, None), prices)
         if self.batch is None:
@@ -208,11 +208,11 @@ class PaperMethod(Method):
         half = kept + (walk.ask.units_left - kept) // 2
         return Screened(batch=priced(glance, replace(prices, kept=half)), whole=whole)
 
-    def _hessians(self, frame: Frame) -> int:
+    def _hessians(self, frame: Schedule) -> int:
         """Matrices to set budget aside for."""
         return 2 if frame.curvature_tested else 0
 
-    def _published_rule(self, frame: Frame, walk: Walk, visits: int, share: float) -> Rule:
+    def _published_rule(self, frame: Schedule, walk: Walk, visits: int, share: float) -> Rule:
         """Every question at the paper's noise, rho the share of the budget not yet spent."""
         test = WithinNoise(frame.target, slack=1.0)
         if self.batch is not None:

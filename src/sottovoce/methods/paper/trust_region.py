@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.methods.loop import Rule, Walk
 from sottovoce.methods.paper.constants import Curve
-from sottovoce.methods.paper.phases import Batch, Frame, PaperMethod
+from sottovoce.methods.paper.phases import Batch, PaperMethod, Schedule
 from sottovoce.methods.paper.subproblem import minimize_in_ball
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TrustRegionMethod(PaperMethod):
 
     def rule(
         self,
-        frame: Frame,
+        frame: Schedule,
         test: StoppingTest,
         gradient_units: int,
         curvature_units: int,
@@ -71,7 +71,7 @@ class TrustRegionMethod(PaperMethod):
             curvature_units=curvature_units,
         )
 
-    def _hessians(self, frame: Frame) -> int:
+    def _hessians(self, frame: Schedule) -> int:
         return 1
 
 
