@@ -9,17 +9,20 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.attacks.doors.catalogue import CASES, DOORS, KNOWN_OPEN, MANY, cases_of
+from tests.attacks.doors.catalogue import CASES, DOORS, MANY, cases_of
 from tests.attacks.doors.engine import Answer, Door, Pair, Reading, attack
 
-REFUSING = ("encoder: lists", "oracle: hostile questions")
-"""Doors at which most cases are refused, whatever the record: none of those tables is accepted at all."""
-
-SOUND = tuple(door for door in DOORS if door.name not in KNOWN_OPEN)
+REFUSING = (
+    "encoder: lists",
+    "oracle: hostile questions",
+    "evaluation: shapes",
+    "torch: modules and examples",
+)
+"""x"""
 
 
 @pytest.mark.parametrize(
-    ("door", "cases"), cases_of(SOUND, CASES), ids=lambda value: getattr(value, "name", "")
+    ("door", "cases"), cases_of(DOORS, CASES), ids=lambda value: getattr(value, "name", "")
 )
 def test_no_record_changes_how_another_is_read(door: Door, cases: int) -> None:
     tried = [attack(door, 0, number) for number in range(cases)]
@@ -30,7 +33,7 @@ def test_no_record_changes_how_another_is_read(door: Door, cases: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("door", "cases"), cases_of(SOUND, MANY), ids=lambda value: getattr(value, "name", "")
+    ("door", "cases"), cases_of(DOORS, MANY), ids=lambda value: getattr(value, "name", "")
 )
 def test_no_record_changes_how_another_is_read_in_many_cases(door: Door, cases: int) -> None:
     found = [str(violation) for number in range(cases) for violation in attack(door, 1, number).violations]

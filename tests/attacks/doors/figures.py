@@ -9,9 +9,11 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce import evaluation
+from tests.attacks.doors import hostile
 from tests.attacks.doors.arrays import held
 from tests.attacks.doors.engine import Door, Draw, Pair, Reading, charging
 from tests.attacks.doors.probes import BUDGET, listening
+from tests.attacks.doors.tables import LAYOUTS
 
 FIGURES: dict[str, Callable[..., Any]] = {
     "accuracy": evaluation.accuracy,
@@ -43,7 +45,9 @@ _SHAPES: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 class Model:
-    """Someone else's model: each prediction is a function of its own row, in a shape of its own."""
+    """Someone else's model: each prediction is a function of its own row, in a shape of its own.
+
+    What it warns of on its own is not ours, so it warns of nothing."""
 
     def __init__(self, classes: tuple[Any, ...] | None, shape: str, odds: str) -> None:
         if classes is not None:
@@ -53,58 +57,59 @@ class Model:
     def predict(self, X: Any) -> Any:
         rows = np.asarray(X, dtype=np.float64)
         if self._classes is None:
-            return self._shape(rows[:, 0] - rows[:, 1])
+            return self._shape(rows[:, 0] / 2.0 - rows[:, 1] / 2.0)
         return self._shape(self.classes_[self._codes(rows)])
 
     def predict_proba(self, X: Any) -> Any:
         rows = np.nan_to_num(np.asarray(X, dtype=np.float64), posinf=9.0, neginf=-9.0)
-        scores = np.cos(np.outer(rows[:, 0], np.arange(1, len(self.classes_) + 1)))
+        scores = np.cos(np.outer(np.clip(rows[:, 0], -1e6, 1e6), np.arange(1, len(self.classes_) + 1)))
         odds = np.exp(scores)
         return self._odds(odds / odds.sum(axis=1, keepdims=True))
 
     def _codes(self, rows: np.ndarray) -> np.ndarray:
-        whole = np.abs(np.nan_to_num(rows[:, 0] * 7.0, posinf=9.0, neginf=-9.0))
-        return np.minimum(whole, 99.0).astype(np.intp) % len(self.classes_)
+        whole = np.abs(np.nan_to_num(rows[:, 0], posinf=9.0, neginf=-9.0))
+        return (7.0 * np.minimum(whole, 99.0)).astype(np.intp) % len(self.classes_)
 
 
-def _figure(draw: Draw, name: str, shape: str, odds: str, spoil_label: bool, lenient: bool) -> Pair:
-    """One figure of a model with predictions of these shapes; the replaced record is hostile."""
+def _figure(draw: Draw, name: str, shape: str, odds: str) -> Pair:
+    """One figure of a model with predictions of these shapes; row and label of one record are hostile."""
     n = int(draw.integers(2, 20))
     place = int(draw.integers(n))
     X = draw.normal(size=(n, 2))
     other = X.copy()
-    note, other[place] = "another row", draw.normal(size=2)
+    note, value = hostile.number(draw)
+    other[place] = value if draw.random() < 0.5 else draw.normal(size=2)
     kind = list(_CLASSES)[draw.integers(len(_CLASSES))]
     classes = None if name == "absolute_error" else _CLASSES[kind]
     if classes is None:
         cells = draw.normal(size=n).tolist()
     else:
         cells = [classes[k] for k in draw.integers(len(classes), size=n)]
-    y = labels = cells
-    if spoil_label:
-        note, y, labels = held(draw, cells, place, "float" if classes is None else kind)
-    elif classes is not None:
-        labels = [*cells[:place], classes[draw.integers(len(classes))], *cells[place + 1 :]]
+    spoilt, y, labels = held(draw, cells, place, "float" if classes is None else kind)
+    if draw.random() < 0.3:
+        labels = y
+    layout = list(LAYOUTS)[draw.integers(len(LAYOUTS))]
     options: dict[str, Any] = {"target": (-2.0, 2.0)} if classes is None else {}
-    if lenient:
-        options["invalid"] = "zero"
 
     def read(X: Any, y: Any) -> Reading:
         ledger = sv.Ledger(BUDGET)
+        with np.errstate(all="ignore"):
+            rows = LAYOUTS[layout](X)
 
         def ask() -> Reading:
             with listening() as ear:
-                FIGURES[name](Model(classes, shape, odds), X, y, budget=BUDGET, ledger=ledger, **options)
+                model = Model(classes, shape, odds)
+                FIGURES[name](model, rows, y, budget=BUDGET, ledger=ledger, invalid="zero", **options)
             return Reading(answers=ear.answers)
 
         return charging(ledger, ask)
 
-    note = f"{name}, {note}, {kind if classes else 'numbers'}, predictions {shape}, odds {odds}"
-    return Pair(lambda: read(X, y), lambda: read(other, labels), place, note, lenient=lenient)
+    note = f"{name}, {note}, {spoilt}, {kind if classes else 'numbers'}, predictions {shape}, odds {odds}"
+    return Pair(lambda: read(X, y), lambda: read(other, labels), place, note)
 
 
-def _labels(name: str) -> Callable[[Draw], Pair]:
-    return lambda draw: _figure(draw, name, "(n,)", "(n,)", spoil_label=True, lenient=LENIENT)
+def _records(name: str) -> Callable[[Draw], Pair]:
+    return lambda draw: _figure(draw, name, "(n,)", "(n,)")
 
 
 def _shapes(draw: Draw) -> Pair:
@@ -113,12 +118,10 @@ def _shapes(draw: Draw) -> Pair:
     shape, odds = (
         "(n, 1)" if draw.random() < 0.3 else list(_SHAPES)[draw.integers(len(_SHAPES))] for _ in range(2)
     )
-    return _figure(draw, name, shape, odds, spoil_label=False, lenient=False)
+    return _figure(draw, name, shape, odds)
 
-
-LENIENT = False
 
 DOORS = (
-    *(Door(f"evaluation: {name}", _labels(name), 40) for name in FIGURES),
+    *(Door(f"evaluation: {name}", _records(name), 40) for name in FIGURES),
     Door("evaluation: shapes", _shapes, 100),
 )

@@ -155,8 +155,16 @@ def _modules(draw: Draw) -> Pair:
         targets[place] = draw.choice([0, 2, 3, -1, -100, 2**40])
     elif draw.random() < 0.3:
         targets[place] = hostile.number(draw)[1]
-    module, kind = MODULES[draw.integers(len(MODULES))], list(_HOLDERS)[draw.integers(len(_HOLDERS))]
-    options: dict[str, Any] = {"gradient_clip": 1.0, "curvature_clip": 0.5, "loss_bound": 2.0}
+    module = (
+        (Plain, Normalized)[draw.integers(2)] if draw.random() < 0.4 else MODULES[draw.integers(len(MODULES))]
+    )
+    kind = list(_HOLDERS)[draw.integers(len(_HOLDERS))]
+    options: dict[str, Any] = {
+        "gradient_clip": 1.0,
+        "curvature_clip": 0.5,
+        "loss_bound": 2.0,
+        "invalid": "zero",
+    }
 
     def read(X: np.ndarray, y: np.ndarray) -> Reading:
         warnings.filterwarnings("ignore", "There is a performance drop")  # said once a process
