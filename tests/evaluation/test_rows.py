@@ -67,6 +67,18 @@ def test_predictions_of_another_shape_are_refused_before_anything_is_charged(nam
         assert not ledger.units_spent
 
 
+def test_masked_predictions_are_refused_before_anything_is_charged() -> None:
+    class Masked(Model):
+        def predict(self, X: Any) -> Any:
+            return np.ma.array(super().predict(X), mask=False)
+
+    X, y = data()
+    ledger = sv.Ledger(BUDGET)
+    with pytest.raises(sv.errors.ParameterError, match="masked"):
+        evaluation.accuracy(Masked(), X, y, budget=BUDGET, ledger=ledger)
+    assert not ledger.history
+
+
 def test_a_regressor_of_another_shape_is_refused_too() -> None:
     X, y = data()
     ledger = sv.Ledger(BUDGET)

@@ -93,11 +93,14 @@ class Examination:
         )
 
     def _insist_shape(self, ask: str, shape: tuple[int, ...], rule: str) -> None:
-        rows, found = made_up(self.X), shape
+        rows, found, masked = made_up(self.X), shape, False
         with suppress(Exception):
-            found = np.shape(getattr(self.model, ask)(rows))
+            given = getattr(self.model, ask)(rows)
+            found, masked = np.shape(given), isinstance(given, np.ma.MaskedArray)
         if found != shape:
             raise ParameterError(f"{ask} gives shape {found} for {MADE_UP} made-up rows; it must be {rule}")
+        if masked:
+            raise ParameterError(f"{ask} gives a masked array. Return a plain one: predictions.filled(...).")
 
     def mean(
         self, name: str, losses: Callable[[], Vector], width: float, steps: int, units: Units
