@@ -297,3 +297,11 @@ def test_a_chunk_that_pandas_retypes_for_one_field_is_encoded_alike() -> None:
         for other in (mixed, gaps, text, pl.from_pandas(text), pa.Table.from_pandas(text)):
             differ = (encoder.transform(clean) != encoder.transform(other)).any(axis=1)
             assert set(np.flatnonzero(differ)) <= {3000}
+
+
+def test_a_datetime_before_numpy_booleans_does_not_end_the_process() -> None:
+    """PyArrow 26 ends with a segmentation fault when it is asked to type these two objects together."""
+    frame = pd.DataFrame({"number": [np.datetime64("2024-02-29"), np.bool_(True)]}, dtype=object)
+    rows = sv.BoundedEncoder(sv.Schema((Numeric("number", -1, 1),))).transform(frame)
+    assert rows[0, 0] == 0.0
+    assert rows[1, 0] == rows[1, 1] > 0.0
