@@ -19,6 +19,8 @@ class WatchedRisk:
         "value",
         "gradient",
         "hessian",
+        "score_moment",
+        "information",
         "gram",
         "gram_diagonal",
         "moments",

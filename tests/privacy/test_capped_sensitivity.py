@@ -114,7 +114,10 @@ def answers(risk, u, steps):
     lengths = np.linalg.norm(steps, axis=1)
     factor = math.sqrt(2.0) * risk.problem.influence / risk.problem.energy
     means, squares = risk.moments()
+    convex = risk.problem.curvature_low == 0.0
     return {
+        "score_moment": (risk.score_moment(u), (u,)),
+        **({"information": (risk.information(u), (u,))} if convex else {}),
         "gradient": (risk.gradient(u), (u,)),
         "gradient_norm": (np.linalg.norm(risk.gradient(u)), (u,)),
         "hessian": (risk.hessian(u), (u,)),
@@ -201,6 +204,10 @@ def test_orthogonal_opposite_and_single_records_attain_the_bounds(relation, cap,
         return move_and_bound(*sides, relation, u, steps)
 
     apart = moved(e, f)
+    if lengths == 0.5:
+        for name in ("score_moment", "information"):
+            move, bound = apart[name]
+            assert move >= 0.99 * bound, name
     for name in ("hessian", "gram", "gram_diagonal"):
         move, bound = apart[name]
         assert move >= 0.99 * bound, name
@@ -242,6 +249,8 @@ def test_plain_rows_attain_the_bounds_of_their_relation(relation):
         "gram": (e, f),
         "gram_diagonal": (e, f),
         "hessian": (e, f),
+        "score_moment": (e, f),
+        "information": (e, f),
     }.items():
         move, bound = moved(Logistic(), *pair)[name]
         assert move >= 0.99 * bound, name

@@ -19,6 +19,8 @@ class Query(StrEnum):
     GRAM = "gram matrix"
     GRAM_DIAGONAL = "gram diagonal"
     MOMENTS = "column moments"
+    SCORES = "score moment"
+    INFORMATION = "information"
     TRIALS = "trial differences"
     GRADIENT_NORM = "gradient norm"
     EIGENVALUE = "smallest eigenvalue"

@@ -207,6 +207,14 @@ class TorchRisk(Sealed):
         """Refused: a module has no Gram matrix."""
         return self.bounds.gram_diagonal()
 
+    def score_moment(self, w: Vector) -> Matrix:
+        """Refused: a module's scores have no matrix."""
+        return self.bounds.gram()
+
+    def information(self, w: Vector) -> Matrix:
+        """Refused: a module's scores have no matrix."""
+        return self.bounds.gram()
+
     def moments(self) -> Matrix:
         """Refused: a module has no columns to scale."""
         return self.bounds.gram()

@@ -65,6 +65,42 @@ def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
 
 
 @over_parts
+def information(rows: Rows, loss: Loss, w: Vector) -> Matrix:
+    """sum of q_i^2 phi''(t_i) x_i x_i', exactly symmetric."""
+    tally = tally_for(rows, loss)
+    return _outer(rows, lambda block: _counted(tally.curvatures(block, w), block))
+
+
+@over_parts
+def score_moment(rows: Rows, loss: Loss, w: Vector) -> Matrix:
+    """sum of q_i^2 phi'(t_i)^2 x_i x_i', exactly symmetric; a class weight counts as q_i does."""
+    tally = tally_for(rows, loss)
+
+    def squares(block: Block) -> Vector:
+        here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
+        tally.margins(block, w, w, here, unused)
+        slopes = _counted(loss.first(here), block)
+        relative = loss.relative(block.targets)
+        return np.square(slopes if relative is None else slopes * relative)
+
+    return _outer(rows, squares)
+
+
+def _counted(factors: Vector, block: Block) -> Vector:
+    return factors if block.weights is None else factors * block.weights
+
+
+def _outer(rows: Rows, factors: Callable[[Block], Vector]) -> Matrix:
+    """sum of f_i x_i x_i', f_i >= 0."""
+    view = view_for(rows)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        view(block.features).add_outer(total, factors(block), convex=True)
+
+    return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
+
+
+@over_parts
 def gram(rows: Rows) -> Matrix:
     """sum of q_i x_i x_i', exactly symmetric."""
     view = view_for(rows)

@@ -7,6 +7,7 @@ Every record counts its weight, where rows have weights; sums below are written 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,37 @@ def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
 @over_parts
 def hessian(rows: Rows, weights: Matrix) -> Matrix:
     """sum of (diag(p_i) - p_i p_i') (x) x_i x_i', exactly symmetric; class by class, shape (K dim, K dim)."""
+
+    def pairs(block: Block, chances: Matrix, j: int, k: int) -> Vector:
+        return _counted(chances[j] * ((j == k) - chances[k]), block.weights)
+
+    return _outer(rows, weights, pairs)
+
+
+@over_parts
+def information(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of q_i^2 (diag(p_i) - p_i p_i') (x) x_i x_i', laid out as `hessian`."""
+
+    def pairs(block: Block, chances: Matrix, j: int, k: int) -> Vector:
+        return _counted(_counted(chances[j] * ((j == k) - chances[k]), block.weights), block.weights)
+
+    return _outer(rows, weights, pairs)
+
+
+@over_parts
+def score_moment(rows: Rows, weights: Matrix) -> Matrix:
+    """sum of q_i^2 (p_i - e_y)(p_i - e_y)' (x) x_i x_i', laid out as `hessian`."""
+
+    def pairs(block: Block, chances: Matrix, j: int, k: int) -> Vector:
+        own = _codes(block.targets)
+        product = (chances[j] - (own == j)) * (chances[k] - (own == k))
+        return _counted(_counted(product, block.weights), block.weights)
+
+    return _outer(rows, weights, pairs)
+
+
+def _outer(rows: Rows, weights: Matrix, pairs: Callable[[Block, Matrix, int, int], Vector]) -> Matrix:
+    """sum of f_i (x) x_i x_i', f_i a symmetric matrix of the classes given entry by entry."""
     classes, dim = weights.shape
 
     def add(_: int, block: Block, total: Matrix) -> None:
@@ -76,7 +108,7 @@ def hessian(rows: Rows, weights: Matrix) -> Matrix:
         probabilities(chances)
         for j in range(classes):
             for k in range(j, classes):
-                factor = _counted(chances[j] * ((j == k) - chances[k]), block.weights)
+                factor = pairs(block, chances, j, k)
                 place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
                 if sparse.issparse(wide):
                     add_sparse(place, wide.T @ scale_sparse(wide, factor))

@@ -39,6 +39,10 @@ class Bounds(ABC):
     def gradient_moves(self, w: Vector) -> float:
         """Delta of the gradient at w, l2."""
 
+    def slope_at(self, w: Vector) -> float:
+        """Largest |phi'| that a record can have at w."""
+        return self.problem.slope
+
     @abstractmethod
     def hessian_moves(self) -> float:
         """Delta of the Hessian, Frobenius."""
@@ -116,6 +120,28 @@ class Bounds(ABC):
         moves = bound(influence=problem.influence, balance=balance, **self._tables)
         factor = math.sqrt(balance) * problem.influence / problem.energy
         return moves + 2.0 * self.arithmetic.moments(factor)
+
+    def score_moment(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum q^2 phi'^2 xx': one record gives at most (sup|phi'| influence)^2.
+
+        phi'^2 follows the margin at rate 2 sup|phi'| sup|phi''|, and doubles the relative error of phi'."""
+        problem, slope = self.problem, self.slope_at(w)
+        moves = sensitivity.second_moment(largest=(slope * problem.influence) ** 2, **self._tables)
+        return moves + 2.0 * self.arithmetic.hessian(
+            curvature=2.0 * problem.weight * problem.slope**2,
+            third=2.0 * problem.weight * problem.slope * self._curvature,
+            weight_norm=norm_above(w),
+        )
+
+    def information(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum q^2 phi'' xx', phi'' >= 0: one record gives U influence^2."""
+        problem = self.problem
+        largest = problem.curvature_high * problem.influence**2
+        return sensitivity.second_moment(largest=largest, **self._tables) + 2.0 * self.arithmetic.hessian(
+            curvature=problem.weight * problem.curvature_high,
+            third=problem.weight * problem.third,
+            weight_norm=norm_above(w),
+        )
 
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""

@@ -29,6 +29,10 @@ class LinearBounds(Bounds):
             self.loss, weight_norm=norm, influence=problem.influence, **public
         )
 
+    def slope_at(self, w: Vector) -> float:
+        reach = self.problem.radius * norm_above(w) + self.problem.label_reach
+        return min(self.loss.slope, self.loss.slope_within(reach * (1.0 + 2.0**-40)))
+
     def hessian_moves(self) -> float:
         return sensitivity.hessian(
             curvature_low=self.problem.curvature_low,

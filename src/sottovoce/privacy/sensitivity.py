@@ -189,6 +189,13 @@ def hessian(
     return _mean_moves(relation.distance(diameter=diameter, norm=largest) * radius**2, n)
 
 
+def second_moment(*, largest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
+    """Mean of semidefinite matrices of Frobenius norm at most `largest`: sqrt2 largest / n.
+
+    ||P - Q||^2 = ||P||^2 + ||Q||^2 - 2 tr PQ, and tr PQ >= 0. Rank-one terms of orthogonal rows attain it."""
+    return _mean_moves(relation.distance(diameter=math.sqrt(2.0), norm=1.0) * largest, n)
+
+
 def smallest_eigenvalue(
     *,
     curvature_low: float,

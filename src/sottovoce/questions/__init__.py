@@ -17,6 +17,7 @@ from sottovoce.questions.features import Gram, GramDiagonal
 from sottovoce.questions.geometry import Geometry
 from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
 from sottovoce.questions.moments import ColumnMoments, Moments
+from sottovoce.questions.scores import Information, ScoreMoment
 
 __all__ = [
     "SHORTEST_TRIAL",
@@ -34,9 +35,11 @@ __all__ = [
     "GramDiagonal",
     "Grid",
     "Hessian",
+    "Information",
     "Moments",
     "Question",
     "Questions",
+    "ScoreMoment",
     "SmallestEigenvalue",
     "Trials",
     "Value",

@@ -16,6 +16,7 @@ from sottovoce.questions.derivatives import (
 from sottovoce.questions.features import Gram, GramDiagonal
 from sottovoce.questions.lines import Backtrack, Grid, Trials
 from sottovoce.questions.moments import ColumnMoments
+from sottovoce.questions.scores import Information, ScoreMoment
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -87,6 +88,12 @@ class Questions(Derivatives):
         """Column means and mean squares in one release; see `ColumnMoments`."""
         question = ColumnMoments(balance, groups)
         return question.separated(self.ask(question, units), self.problem)
+
+    def score_moment(self, w: Vector, units: int) -> Answer[Matrix]:
+        return self.ask(ScoreMoment(w), units)
+
+    def information(self, w: Vector, units: int) -> Answer[Matrix]:
+        return self.ask(Information(w), units)
 
     def gram(self, units: int) -> Answer[Matrix]:
         return self.ask(Gram(), units)

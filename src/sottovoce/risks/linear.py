@@ -161,6 +161,16 @@ class Risk(Sealed):
         matrix[penalized, penalized] += self._regularizer.curvature(self._penalized(w))
         return matrix
 
+    def score_moment(self, w: Vector) -> Matrix:
+        """(1/n) sum q_i^2 phi'(t_i)^2 x_i x_i'. Exact: for the data's owner only."""
+        insist_matrix_fits(self.dim)
+        return kernels.score_moment(self._records._rows, self._loss, self._weights(w)) / self.n
+
+    def information(self, w: Vector) -> Matrix:
+        """(1/n) sum q_i^2 phi''(t_i) x_i x_i'. Exact: for the data's owner only."""
+        insist_matrix_fits(self.dim)
+        return kernels.information(self._records._rows, self._loss, self._weights(w)) / self.n
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """Hessian of f at w times a direction. Exact: for the data's owner only."""
         return self.hessian(w) @ self._weights(direction, "direction")

@@ -49,6 +49,12 @@ class ExactRisk(Protocol):
 
     def hessian(self, w: Vector) -> Matrix: ...
 
+    def score_moment(self, w: Vector) -> Matrix:
+        """Mean of q^2 phi'^2 xx'."""
+
+    def information(self, w: Vector) -> Matrix:
+        """Mean of q^2 phi'' xx'."""
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """The Hessian at w times a direction."""
 

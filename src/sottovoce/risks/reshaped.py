@@ -160,6 +160,14 @@ class ReshapedRisk(Sealed):
         data = self._geometry.conjugated(self._inner.hessian(self._user(w)))
         return data + self._penalty.curvature(w)
 
+    def score_moment(self, w: Vector) -> Matrix:
+        """(1/n) sum q^2 omega^2 phi'^2 zz'. Exact: for the data's owner only."""
+        return self._geometry.conjugated(self._inner.score_moment(self._user(w)))
+
+    def information(self, w: Vector) -> Matrix:
+        """(1/n) sum q^2 omega^2 phi'' zz'. Exact: for the data's owner only."""
+        return self._geometry.conjugated(self._inner.information(self._user(w)))
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """Hessian of f at u times a direction. Exact: for the data's owner only."""
         return np.asarray(self.hessian(w) @ np.asarray(direction, dtype=np.float64))

@@ -167,6 +167,16 @@ class SoftmaxRisk(Sealed):
         matrix[np.diag_indices(self.dim)] += curvature.ravel()
         return matrix
 
+    def score_moment(self, w: Vector) -> Matrix:
+        """(1/n) sum q^2 (p - e_y)(p - e_y)' (x) xx'. Exact: for the data's owner only."""
+        insist_matrix_fits(self.dim)
+        return softmax_kernels.score_moment(self._records._rows, self._weights(w)) / self.n
+
+    def information(self, w: Vector) -> Matrix:
+        """(1/n) sum q^2 (diag(p) - pp') (x) xx'. Exact: for the data's owner only."""
+        insist_matrix_fits(self.dim)
+        return softmax_kernels.information(self._records._rows, self._weights(w)) / self.n
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """Hessian of f at W times a direction. Exact: for the data's owner only."""
         return self.hessian(w) @ self._weights(direction, "direction").ravel()

@@ -138,6 +138,7 @@ def answers_of(risk: Any) -> dict[str, Answer]:
         "difference": (risk.along(w, p).decrease(0.5), bounds.difference(w, 0.5 * p)),
     }
     if not risk.problem.clipped:
+        asked["scores"] = (risk.score_moment(w), bounds.score_moment(w))
         asked["gram"] = (risk.gram(), bounds.gram())
         asked["gram diagonal"] = (risk.gram_diagonal(), bounds.gram_diagonal())
     return {name: Answer(np.asarray(exact), moves) for name, (exact, moves) in asked.items()}

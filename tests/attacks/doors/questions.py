@@ -98,6 +98,8 @@ def _asked(draw: Draw, dim: int) -> tuple[str, Ask]:
         "gradient": lambda o: o.gradient(w, pay(o)),
         "hessian": lambda o: o.hessian(w, pay(o)),
         "curvature_product": lambda o: o.curvature_product(w, p, pay(o)),
+        "score_moment": lambda o: o.score_moment(w, pay(o)),
+        "information": lambda o: o.information(w, pay(o)),
         "gram": lambda o: o.gram(pay(o)),
         "gram_diagonal": lambda o: o.gram_diagonal(pay(o)),
         "trials": lambda o: o.trials(w, steps, pay(o)),

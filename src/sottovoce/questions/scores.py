@@ -1,0 +1,68 @@
+"""Second moments of what records add to a gradient: how far it strays from one sample to the next.
+
+With z a record's features, q what it counts and t its margin, the gradient is a mean of s = q phi'(t) z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, final
+
+from sottovoce.accounting.events import Query
+from sottovoce.errors import ParameterError
+from sottovoce.problem import insist_matrix_fits
+from sottovoce.questions.base import AtWeights, Form
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.problem import Problem
+    from sottovoce.risks.protocol import ExactRisk
+
+
+class _OfScores(AtWeights["Matrix"]):
+    form = Form.SYMMETRIC
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def admitted(self, problem: Problem) -> Self:
+        if problem.matrix_free or problem.clipped:
+            raise ParameterError("second moments of scores are asked of linear models and softmax alone.")
+        insist_matrix_fits(problem.dim)
+        return super().admitted(problem)
+
+
+@final
+@dataclass(frozen=True)
+class ScoreMoment(_OfScores):
+    """(1/n) sum ss' = (1/n) sum q^2 phi'^2 zz': holds whether or not the model does."""
+
+    kind = Query.SCORES
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.score_moment(self.w)
+
+    def exact(self, risk: ExactRisk) -> Matrix:
+        return risk.score_moment(self.w)
+
+
+@final
+@dataclass(frozen=True)
+class Information(_OfScores):
+    """(1/n) sum q^2 phi'' zz': what E ss' is where the labels follow the model, for a fraction of the noise.
+
+    A likelihood has E[phi'^2 | x] = E[phi'' | x]; q depends on x alone."""
+
+    kind = Query.INFORMATION
+
+    def admitted(self, problem: Problem) -> Self:
+        if problem.curvature_low > 0.0:
+            raise ParameterError("a loss that is not convex is no likelihood; ask for the score moment.")
+        return super().admitted(problem)
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.information(self.w)
+
+    def exact(self, risk: ExactRisk) -> Matrix:
+        return risk.information(self.w)

@@ -1,0 +1,79 @@
+"""Second moments of scores: the numbers of their formulas, for every loss, weight and layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit, softmax
+
+from sottovoce.data.records import Records
+from sottovoce.errors import ParameterError
+from sottovoce.losses import Logistic, PseudoHuber, Sigmoid
+from sottovoce.questions import Geometry, Information, ScoreMoment
+from sottovoce.risks.linear import Risk
+from sottovoce.risks.softmax import SoftmaxRisk
+
+RNG = np.random.default_rng(0)
+N, DIM = 60, 3
+X = RNG.normal(size=(N, DIM)).astype(np.float32) * 0.4
+Q = RNG.uniform(0.1, 2.0, N)
+W = np.array([0.5, -1.0, 2.0])
+
+
+def mean_outer(factors, rows):
+    return (rows * factors[:, None]).T @ rows / N
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+def test_a_records_weight_and_class_weight_enter_squared(layout):
+    y = np.where(RNG.random(N) < 0.5, 1, -1)
+    records = Records.from_arrays(
+        layout(X), y, labels=(-1, 1), radius=4.0, sample_weight=Q, weight_cap=2.0, intercept=False
+    )
+    t = y * (X @ W)
+    plain = Risk(records, Logistic())
+    np.testing.assert_allclose(plain.score_moment(W), mean_outer((Q * expit(-t)) ** 2, X), rtol=1e-6)
+    np.testing.assert_allclose(plain.information(W), mean_outer(Q**2 * expit(t) * expit(-t), X), rtol=1e-6)
+    classes = Risk(records, Logistic(), class_weights={-1: 0.5, 1: 3.0})
+    counted = Q * expit(-t) * np.where(y > 0, 3.0, 0.5)
+    np.testing.assert_allclose(classes.score_moment(W), mean_outer(counted**2, X), rtol=1e-6)
+
+
+def test_residuals_and_classes_have_the_moments_of_their_scores():
+    y = np.clip(X @ W + RNG.normal(size=N), -1, 1)
+    risk = Risk(Records.from_arrays(X, y, target=(-1.0, 1.0), radius=4.0, intercept=False), PseudoHuber())
+    r = X @ W - y
+    np.testing.assert_allclose(risk.score_moment(W), mean_outer(r**2 / (1 + r**2), X), rtol=1e-5)
+    labels = RNG.integers(0, 3, N)
+    several = SoftmaxRisk(Records.from_arrays(X, labels, labels=(0, 1, 2), radius=4.0, intercept=False))
+    weights = RNG.normal(size=(3, DIM))
+    gaps = softmax(X @ weights.T, axis=1) - np.eye(3)[labels]
+    terms = (gaps[:, :, None] * X[:, None, :]).reshape(N, -1)
+    np.testing.assert_allclose(several.score_moment(weights.ravel()), terms.T @ terms / N, atol=1e-7)
+    np.testing.assert_allclose(
+        several.information(weights.ravel()), several.hessian(weights.ravel()), atol=1e-12
+    )
+
+
+def test_in_other_coordinates_influence_enters_squared():
+    y = np.where(RNG.random(N) < 0.5, 1, -1)
+    risk = Risk(Records.from_arrays(X, y, labels=(-1, 1), radius=4.0, intercept=False), Logistic())
+    geometry = Geometry(scale=np.array([1.0, 2.0, 5.0]), cap=1.0)
+    z = X * geometry.scale
+    rho = np.linalg.norm(z, axis=1)
+    omega = np.minimum(1.0, np.minimum(1.0 / rho, 2.0 / rho**2))
+    t = y * (z @ W)
+    inside = risk.reshaped(geometry)
+    np.testing.assert_allclose(inside.score_moment(W), mean_outer((omega * expit(-t)) ** 2, z), rtol=1e-6)
+    np.testing.assert_allclose(
+        inside.information(W), mean_outer(omega**2 * expit(t) * expit(-t), z), rtol=1e-6
+    )
+
+
+def test_no_information_of_a_loss_that_is_no_likelihood():
+    y = np.where(RNG.random(N) < 0.5, 1, -1)
+    risk = Risk(Records.from_arrays(X, y, labels=(-1, 1), radius=4.0), Sigmoid())
+    with pytest.raises(ParameterError, match="likelihood"):
+        Information(risk.start).admitted(risk.problem)
+    assert ScoreMoment(risk.start).admitted(risk.problem).w.size == DIM
