@@ -125,22 +125,24 @@ class Bounds(ABC):
         """Frobenius movement of (1/n) sum q^2 phi'^2 xx': one record gives at most (sup|phi'| influence)^2.
 
         phi'^2 follows the margin at rate 2 sup|phi'| sup|phi''|, and doubles the relative error of phi'."""
-        problem, slope = self.problem, self.slope_at(w)
-        moves = sensitivity.second_moment(largest=(slope * problem.influence) ** 2, **self._tables)
-        return moves + 2.0 * self.arithmetic.hessian(
-            curvature=2.0 * problem.weight * problem.slope**2,
-            third=2.0 * problem.weight * problem.slope * self._curvature,
-            weight_norm=norm_above(w),
-        )
+        slope, steepest = self.slope_at(w), self.problem.slope
+        rounding = self._moment_rounding(w, 2.0 * steepest**2, 2.0 * steepest * self._curvature)
+        return self._moment(slope**2) + 2.0 * rounding
 
     def information(self, w: Vector) -> float:
         """Frobenius movement of (1/n) sum q^2 phi'' xx', phi'' >= 0: one record gives U influence^2."""
-        problem = self.problem
-        largest = problem.curvature_high * problem.influence**2
-        return sensitivity.second_moment(largest=largest, **self._tables) + 2.0 * self.arithmetic.hessian(
-            curvature=problem.weight * problem.curvature_high,
-            third=problem.weight * problem.third,
-            weight_norm=norm_above(w),
+        highest = self.problem.curvature_high
+        return self._moment(highest) + 2.0 * self._moment_rounding(w, highest, self.problem.third)
+
+    def _moment(self, factor: float) -> float:
+        """Movement of a mean of f q^2 xx', f at most `factor`, or as much in the norm of several outputs."""
+        return sensitivity.second_moment(largest=factor * self.problem.influence**2, **self._tables)
+
+    def _moment_rounding(self, w: Vector, largest: float, rate: float) -> float:
+        """E of such a mean: that of a Hessian whose terms count once more."""
+        often = self.problem.weight
+        return self.arithmetic.hessian(
+            curvature=often * largest, third=often * rate, weight_norm=norm_above(w)
         )
 
     def trials(self, w: Vector, steps: Matrix) -> float:

@@ -193,7 +193,7 @@ def second_moment(*, largest: float, n: int, relation: Relation = REPLACE_ONE) -
     """Mean of semidefinite matrices of Frobenius norm at most `largest`: sqrt2 largest / n.
 
     ||P - Q||^2 = ||P||^2 + ||Q||^2 - 2 tr PQ, and tr PQ >= 0. Rank-one terms of orthogonal rows attain it."""
-    return _mean_moves(relation.distance(diameter=math.sqrt(2.0), norm=1.0) * largest, n)
+    return _mean_moves(relation.distance(diameter=math.sqrt(2.0) * largest, norm=largest), n)
 
 
 def smallest_eigenvalue(

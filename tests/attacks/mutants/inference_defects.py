@@ -11,15 +11,15 @@ MOMENTS_OF_SCORES = (
     Mutant(
         "second moments: orthogonal rows forgotten",
         "privacy/sensitivity.py",
-        "relation.distance(diameter=math.sqrt(2.0), norm=1.0) * largest",
-        "relation.distance(diameter=1.0, norm=1.0) * largest",
+        "relation.distance(diameter=math.sqrt(2.0) * largest, norm=largest)",
+        "relation.distance(diameter=largest, norm=largest)",
         f"{CAPPED} -k past_its_bound",
     ),
     Mutant(
         "score moment bounded by energy in place of influence squared",
         "privacy/bounds.py",
-        "largest=(slope * problem.influence) ** 2",
-        "largest=slope**2 * problem.energy",
+        "largest=factor * self.problem.influence**2",
+        "largest=factor * self.problem.energy",
         f"{CAPPED} -k past_its_bound",
     ),
     Mutant(
