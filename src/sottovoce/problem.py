@@ -40,7 +40,8 @@ class Problem:
 
     `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
     `bend` is sup|phi'''|/phi'' (infinite unless convex), `value_at_zero` bounds phi at w = 0, `label_reach`
-    bounds |y| of a regression target (0 for labels).
+    bounds |y| of a regression target (0 for labels), `loss` is its name, `limitable` whether its slopes may
+    be cut off.
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
     A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and
@@ -71,6 +72,8 @@ class Problem:
     lightest: float = 1.0
     influence_cap: float = math.inf
     energy_cap: float = math.inf
+    loss: str = ""
+    limitable: bool = False
 
     @classmethod
     def linear(
@@ -99,6 +102,8 @@ class Problem:
             curvature_high=loss.curvature_high,
             third=loss.third,
             value_at_zero=loss.value_within(reach),
+            loss=loss.name,
+            limitable=loss.curvature_low == 0.0 and loss.relative(np.ones(1)) is None,
             label_reach=reach,
             intercept=intercept,
             bend=loss.bend,

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 
 import numpy as np
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.losses import GemanMcClure
 from sottovoce.losses.base import at_least, checked_number
@@ -41,6 +41,10 @@ class Regularizer(ABC):
     @abstractmethod
     def curvature(self, w: Vector) -> Vector:
         """The diagonal of its Hessian, which has no other entries."""
+
+    def majorant(self) -> Matrix:
+        """A matrix above every Hessian of the penalty, for one output's weights in other coordinates."""
+        raise ParameterError("a penalty has a matrix only in the coordinates of a geometry.")
 
     @property
     @abstractmethod

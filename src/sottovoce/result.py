@@ -85,7 +85,9 @@ class TraceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method returns: the answers taken at `weights`, one of at most `tests` such points."""
+    """What a method returns: the answers taken at `weights`, one of at most `tests` such points.
+
+    `trained` says in words which risk the steps followed, where that is not the user's own."""
 
     weights: Vector
     stop: Stop
@@ -94,6 +96,7 @@ class Outcome:
     gradient: Answer[Vector] | None
     hessian: Answer[Matrix] | None
     tests: int
+    trained: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

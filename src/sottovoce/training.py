@@ -127,7 +127,7 @@ def minimize(
         ),
         spending=run.spending,
         method=chosen.name,
-        objective=risk.objective,
+        objective=f"{risk.objective}{outcome.trained}",
         tolerance=goal.tolerance,
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,

@@ -175,6 +175,10 @@ class TorchRisk(Sealed):
         )
         return total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
 
+    def limited_gradient(self, w: Vector, limit: float) -> Vector:
+        """Refused: what is clipped here is the gradient."""
+        raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """Mean of clipped products H_i v, plus r''(w) v. Exact: for the data's owner only."""
         flat, along = self._flat(w), self._weights(direction, "direction")

@@ -120,13 +120,15 @@ class PlainTally(Tally):
         return np.multiply(slopes, targets, out=slopes) if self._loss.kind is Kind.MARGIN else slopes
 
 
-def tally_for(rows: Rows, loss: Loss) -> Tally:
-    """Compiled for large tables and losses with a compiled twin, else plain."""
+def tally_for(rows: Rows, loss: Loss, *, slopes_only: bool = False) -> Tally:
+    """Compiled for large tables and losses with a compiled twin, else plain.
+
+    `slopes_only`: sums of phi will not be read, so a limited loss may be its base with another clamp."""
     if is_compiled(rows.n * rows.dim):
         from sottovoce.kernels.compiled import block_sums as tallies_compiled
         from sottovoce.kernels.compiled import losses as laws_compiled
 
-        twin = laws_compiled.twin_of(loss)
+        twin = (laws_compiled.sloping_twin_of if slopes_only else laws_compiled.twin_of)(loss)
         if twin is not None:
             return (tallies_compiled.SparseTally if rows.sparse else tallies_compiled.DenseTally)(twin)
     return PlainTally(loss, view_for(rows))

@@ -38,7 +38,7 @@ def value(rows: Rows, loss: Loss, w: Vector) -> float:
 @over_parts
 def gradient(rows: Rows, loss: Loss, w: Vector) -> Vector:
     """sum of phi'(t_i) dt_i/dw."""
-    return _tangent(rows, loss, w, sloped=True)[:-1].copy()
+    return _tangent(rows, loss, w, sloped=True, valued=False)[:-1].copy()
 
 
 @over_parts
@@ -48,8 +48,8 @@ def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector
     return float(total[-1]), total[:-1].copy()
 
 
-def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool) -> Vector:
-    tally = tally_for(rows, loss)
+def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool, valued: bool = True) -> Vector:
+    tally = tally_for(rows, loss, slopes_only=not valued)
     return sum_blocks(rows, (rows.dim + 1,), lambda _, block, total: tally.tangent(block, w, sloped, total))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
+from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.gradient_descent import GradientDescent
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.loop import Method
 
 _SHELF: tuple[type[Method], ...] = (
+    Adapt,
     Majorize,
     Cubic,
     Opt,

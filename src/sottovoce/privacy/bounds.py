@@ -69,6 +69,10 @@ class Bounds(ABC):
             added=norm_above(self.problem.regularizer.gradient(w)),
         )
 
+    def limited(self, limit: float) -> Bounds:
+        """The bounds of the same risk with the loss's slopes cut off at `limit`."""
+        raise ParameterError("slopes are limited of losses with one output only.")
+
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""
         return self.gradient_moves(w) + 2.0 * self.arithmetic.gradient_norm(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
+from sottovoce.losses.limited import Limited
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.bounds import Bounds, norm_above
 
@@ -19,6 +20,10 @@ class LinearBounds(Bounds):
     """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
 
     loss: Loss
+
+    def limited(self, limit: float) -> LinearBounds:
+        """As for the loss that is linear where it would be steeper: only the slope is smaller."""
+        return replace(self, loss=Limited(self.loss, limit), problem=replace(self.problem, slope=limit))
 
     def gradient_moves(self, w: Vector) -> float:
         problem, norm = self.problem, norm_above(w)

@@ -10,6 +10,7 @@ from sottovoce.questions.derivatives import (
     Gradient,
     GradientNorm,
     Hessian,
+    LimitedGradient,
     SmallestEigenvalue,
     Value,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Grid",
     "Hessian",
     "Information",
+    "LimitedGradient",
     "Moments",
     "Question",
     "Questions",

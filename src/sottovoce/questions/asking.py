@@ -10,6 +10,7 @@ from sottovoce.questions.derivatives import (
     Gradient,
     GradientNorm,
     Hessian,
+    LimitedGradient,
     SmallestEigenvalue,
     Value,
 )
@@ -94,6 +95,9 @@ class Questions(Derivatives):
 
     def information(self, w: Vector, units: int) -> Answer[Matrix]:
         return self.ask(Information(w), units)
+
+    def limited_gradient(self, w: Vector, limit: float, units: int) -> Answer[Vector]:
+        return self.ask(LimitedGradient(w, limit), units)
 
     def gram(self, units: int) -> Answer[Matrix]:
         return self.ask(Gram(), units)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, final
 import numpy as np
 
 from sottovoce.accounting.events import Query
+from sottovoce.errors import ParameterError
 from sottovoce.problem import insist_matrix_fits
 from sottovoce.questions import arguments
 from sottovoce.questions.base import AtWeights, Form
@@ -45,6 +46,33 @@ class _OfMatrix(AtWeights[T]):
     def admitted(self, problem: Problem) -> Self:
         insist_matrix_fits(problem.dim)
         return super().admitted(problem)
+
+
+@final
+@dataclass(frozen=True)
+class LimitedGradient(AtWeights["Vector"]):
+    """The gradient with the slopes of a convex loss cut off at `limit`: less noise, another objective."""
+
+    limit: float
+    kind = Query.GRADIENT
+
+    def admitted(self, problem: Problem) -> Self:
+        if problem.outputs > 1 or problem.matrix_free or not problem.limitable:
+            raise ParameterError(
+                "slopes can be limited only where one convex loss without class weights has them."
+            )
+        if not 1e-6 * problem.slope <= self.limit <= problem.slope:
+            raise ParameterError("limit must be above 0 and at most the slope of the loss.")
+        return super().admitted(problem)
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.limited(self.limit).gradient(self.w)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        return risk.limited_gradient(self.w, self.limit)
 
 
 class _OfCurvature(AtWeights[T]):

@@ -18,6 +18,7 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Kind, Loss
+from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy.bounds import Bounds
 from sottovoce.privacy.model_bounds import LinearBounds
@@ -145,6 +146,11 @@ class Risk(Sealed):
         """Gradient of f at w. Exact: for the data's owner only."""
         w = self._weights(w)
         return kernels.gradient(self._records._rows, self._loss, w) / self.n + self._pull(w)
+
+    def limited_gradient(self, w: Vector, limit: float) -> Vector:
+        """Gradient with the loss's slopes cut off at `limit`. Exact: for the data's owner only."""
+        w, loss = self._weights(w), Limited(self._loss, limit)
+        return kernels.gradient(self._records._rows, loss, w) / self.n + self._pull(w)
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""

@@ -47,6 +47,9 @@ class ExactRisk(Protocol):
 
     def gradient(self, w: Vector) -> Vector: ...
 
+    def limited_gradient(self, w: Vector, limit: float) -> Vector:
+        """The gradient with the loss's slopes cut off at `limit`, where there is one convex loss."""
+
     def hessian(self, w: Vector) -> Matrix: ...
 
     def score_moment(self, w: Vector) -> Matrix:

@@ -155,6 +155,11 @@ class ReshapedRisk(Sealed):
         data = self._geometry.to_coordinates(self._inner.gradient(self._user(w)))
         return data + self._penalty.gradient(w)
 
+    def limited_gradient(self, w: Vector, limit: float) -> Vector:
+        """Gradient with the loss's slopes cut off at `limit`. Exact: for the data's owner only."""
+        data = self._geometry.to_coordinates(self._inner.limited_gradient(self._user(w), limit))
+        return data + self._penalty.gradient(w)
+
     def hessian(self, w: Vector) -> Matrix:
         """Hessian of f at u, symmetric to the last bit. Exact: for the data's owner only."""
         data = self._geometry.conjugated(self._inner.hessian(self._user(w)))

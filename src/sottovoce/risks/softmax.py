@@ -151,6 +151,10 @@ class SoftmaxRisk(Sealed):
         total = softmax_kernels.gradient(self._records._rows, weights)
         return (total / self.n + self._pull(weights)).ravel()
 
+    def limited_gradient(self, w: Vector, limit: float) -> Vector:
+        """Refused: a softmax has no single slope."""
+        raise ParameterError("slopes are limited of losses with one output only.")
+
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""
         weights = self._weights(w)

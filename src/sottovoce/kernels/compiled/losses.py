@@ -18,6 +18,7 @@ import numpy as np
 from sottovoce.kernels.compiled.exponential import decay, log_ratio
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.losses import Kind, Logistic, Loss, PseudoHuber, Savage, Sigmoid, SoftplusHinge
+from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import ClassWeighted
 
 RUN = 128
@@ -62,6 +63,14 @@ def twin_of(loss: Loss) -> Twin | None:
             return None
     bounds = (loss.slope, -loss.curvature_low, loss.curvature_high)
     return Twin(family, loss.kind is Kind.MARGIN, scale, shift, *bounds)
+
+
+def sloping_twin_of(loss: Loss) -> Twin | None:
+    """The loss for passes that read phi' alone: limiting slopes is clamping them lower."""
+    if not isinstance(loss, Limited):
+        return twin_of(loss)
+    twin = twin_of(loss.base)
+    return twin and twin._replace(slope=loss.limit)
 
 
 @compiled()
@@ -208,7 +217,7 @@ def _logistic_tangent(twin: Twin, t: Any, targets: Any, slopes: Any) -> float:
         e = decay(s)
         factor, linear = 1.0 + e, max(-s, 0.0)
         positive = targets[i] > 0.0
-        slopes[i] = max(-(e if s >= 0.0 else 1.0) / factor, -1.0) * _count(twin, targets[i])
+        slopes[i] = max(-(e if s >= 0.0 else 1.0) / factor, -twin.slope) * _count(twin, targets[i])
         heavy *= factor if positive else 1.0
         light *= 1.0 if positive else factor
         above += linear if positive else 0.0

@@ -1,0 +1,76 @@
+"""A convex loss whose slope is cut off at a limit: linear where it would be steeper."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, final
+
+import numpy as np
+
+from sottovoce.arrays import Vector
+from sottovoce.errors import ParameterError
+from sottovoce.losses.base import Constants, Kind, Loss, checked_number
+
+_THIRD = 1e300
+"""phi'' jumps where the limit is reached; a bound this large refuses whatever needs a Lipschitz phi''."""
+
+
+@final
+@dataclass(frozen=True)
+class Limited(Loss):
+    """phi with |phi'| cut off at `limit`: phi(t) up to the point m where |phi'| = limit, its tangent beyond.
+
+    It stays convex, and phi'' is that of phi or 0: every bound of phi holds, with a smaller slope. Records
+    that are far on the wrong side pull with the limit instead of with sup|phi'|."""
+
+    name: ClassVar[str] = "limited"
+    base: Loss
+    limit: float
+
+    def __post_init__(self) -> None:
+        if self.base.curvature_low != 0.0 or self.base.relative(np.ones(1)) is not None:
+            raise ParameterError(
+                f"slopes are limited of convex losses without class weights only; {self.base.name!r} is none."
+            )
+        way_out = "It cuts slopes off, so it cannot exceed the loss's own."
+        limit = checked_number("limit", self.limit, 1e-6 * self.base.slope, self.base.slope, way_out)
+        object.__setattr__(self, "limit", limit)
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]  # that of the loss it is made of
+        return self.base.kind
+
+    @cached_property
+    def constants(self) -> Constants:
+        return replace(self.base.constants, slope=self.limit, third=_THIRD)
+
+    @cached_property
+    def corner(self) -> float:
+        """The largest t with phi'(t) <= -limit, found by halving; -infinity where phi is never steeper."""
+        low, high = -1e6, 1e6
+        if abs(float(self.base.first(np.array([low]))[0])) <= self.limit:
+            return -math.inf
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            steeper = float(self.base.first(np.array([middle]))[0]) <= -self.limit
+            low, high = (middle, high) if steeper else (low, middle)
+        return low
+
+    def _stage(self, t: Vector) -> tuple[Vector, ...]:
+        return ()
+
+    def _value(self, t: Vector, *stage: Vector) -> Vector:
+        corner = self.corner
+        if corner == -math.inf:
+            return self.base.value(t)
+        past = corner - (t if self.base.kind is Kind.MARGIN else -np.abs(t))
+        here = self.base.value(np.where(past > 0.0, corner, t))
+        return np.asarray(here + self.limit * np.maximum(past, 0.0))
+
+    def _first(self, t: Vector, *stage: Vector) -> Vector:
+        return self.base.first(t)
+
+    def _second(self, t: Vector, *stage: Vector) -> Vector:
+        return np.where(np.abs(self.base.first(t)) < self.limit, self.base.second(t), 0.0)
