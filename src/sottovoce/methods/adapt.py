@@ -139,7 +139,7 @@ class Descent:
     noise: float = 0.0
 
     def followed(self, walk: Walk, kept: int) -> Vector:
-        """Steps from the walk's point on all but `kept` units: the mean of the last third, in user's weights."""
+        """Take the steps, `kept` units left; the mean of their last third in the user's weights."""
         geometry, least = self.chosen.geometry, self.course.steps
         u = geometry.from_user(walk.w)
         ridge = self.inside.problem.regularizer.majorant()

@@ -34,6 +34,9 @@ _CONSTANTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 _UNCERTAIN = 2.0
 """A variance may be this many standard deviations above its estimate."""
 
+_SMALLEST = 1e-3
+"""No variance is taken for less than this part of the mean."""
+
 _SHORTEST, _LONGEST = 0.9, 4.0
 """Cap on influence in units of the root mean square length."""
 
@@ -69,7 +72,7 @@ class Spreads:
         mean = max(float(np.average(seen, weights=errors**-2.0)), float(errors.mean()) / math.sqrt(seen.size))
         scatter = max(0.0, float(np.mean((seen - mean) ** 2 - errors**2)))
         trust = scatter / (scatter + errors**2)
-        variances = np.maximum(trust * seen + (1.0 - trust) * mean, 0.0)
+        variances = np.maximum(trust * seen + (1.0 - trust) * mean, _SMALLEST * mean)
         return cls(variances, errors * np.sqrt(trust), columns)
 
     @property
@@ -110,7 +113,8 @@ class Coordinates:
 
         Compared are floors under the variances, from none to one so high that columns stay as they are, and
         sizes of the constant's coordinate. Coordinates have mean square 1, the constant's apart."""
-        spreads = Spreads.of(moments, problem.constant)
+        centred = problem.constant if problem.columns > 1 else None
+        spreads = Spreads.of(moments, centred)
         base = max(float(spreads.variances.max()), float(spreads.errors.max()), 1e-12)
         count = spreads.columns.size
         best: tuple[float, Vector, float] | None = None
@@ -118,7 +122,7 @@ class Coordinates:
             stretch = (spreads.variances + _UNCERTAIN * spreads.errors + floor * base + 1e-15) ** -POWER
             held = spreads.variances * stretch
             stretch = stretch * (count / max(float(held.sum()), 1e-12 * float(stretch.max())))
-            for constant in _CONSTANTS if problem.constant is not None else (0.0,):
+            for constant in _CONSTANTS if centred is not None else (0.0,):
                 spectrum = spreads.variances * stretch
                 signal = belief.deviation**2 * spreads.signal
                 if constant:
@@ -147,7 +151,8 @@ class Coordinates:
         scale[spreads.columns] = np.sqrt(stretch)
         diagonal[spreads.columns] = spreads.variances * stretch
         shift = None
-        if problem.constant is not None:
+        if constant:
+            assert problem.constant is not None
             place, size = problem.constant, _away_from_zero(moments, problem.constant)
             scale[place], diagonal[place] = math.sqrt(constant) / abs(size), constant
             shift = moments.means / size
@@ -155,7 +160,10 @@ class Coordinates:
         trace = float(diagonal.sum())
         cap = cap_for(trace, course, belief, problem.n * mu) * math.sqrt(trace)
         geometry = Geometry(
-            scale=np.clip(scale, 1e-14, 1e14), cap=cap, shift=shift, constant=problem.constant
+            scale=np.clip(scale, 1e-14, 1e14),
+            cap=cap,
+            shift=shift,
+            constant=problem.constant if constant else None,
         )
         return cls(geometry, trace, diagonal)
 

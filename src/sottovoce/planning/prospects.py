@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
+from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.gradient_descent import GradientDescent
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.paper.phases import PaperMethod
+from sottovoce.planning.forecast_adapt import AdaptProspect
 from sottovoce.planning.forecast_batch import BatchProspect
 from sottovoce.planning.forecast_descent import DescentProspect
 from sottovoce.planning.forecast_ours import CubicProspect, MajorizeProspect
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 def prospect_of(method: Method) -> Prospect:
     """The forecast of a method of the registry; any other is refused."""
     match method:
+        case Adapt():
+            return AdaptProspect(method)
         case Majorize():
             return MajorizeProspect(method)
         case Cubic():

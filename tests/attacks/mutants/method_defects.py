@@ -60,5 +60,35 @@ REFUSALS = (
         "        self._bounds.insist_calibrated()\n",
         "",
         f"{_REFUSALS} -k far_weights",
+_LIMITED = "tests/losses/test_limited.py"
+
+LIMITS = (
+    Mutant(
+        "slopes limited in the bound and not in the gradient",
+        "risks/linear.py",
+        "w, loss = self._weights(w), Limited(self._loss, limit)",
+        "w, loss = self._weights(w), self._loss",
+        f"{_LIMITED} -k replacing_one_record",
+    ),
+    Mutant(
+        "compiled passes forget the limit",
+        "kernels/compiled/losses.py",
+        "return twin and twin._replace(slope=loss.limit)",
+        "return twin",
+        f"{_LIMITED} -k compiled_and_plain",
+    ),
+    Mutant(
+        "weights of classes lost under a limit",
+        "losses/limited.py",
+        "if self.base.curvature_low != 0.0 or self.base.relative(np.ones(1)) is not None:",
+        "if self.base.curvature_low != 0.0:",
+        f"{_LIMITED} -k cannot_be_limited",
+    ),
+    Mutant(
+        "bound of a limited gradient once the limit instead of twice",
+        "privacy/model_bounds.py",
+        "return replace(self, loss=Limited(self.loss, limit), problem=replace(self.problem, slope=limit))",
+        "return replace(self, loss=Limited(self.loss, limit / 2), problem=replace(self.problem, slope=limit))",
+        f"{_LIMITED} -k attained",
     ),
 )
