@@ -17,7 +17,7 @@ from sottovoce.methods.log_odds import LIMITS, log_odds
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.methods.second_moments import SecondMoments
-from sottovoce.problem import LARGEST_MATRIX
+from sottovoce.problem import LARGEST_MATRIX, matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient
 from sottovoce.result import Outcome, Stop, TraceRow
 
@@ -80,7 +80,6 @@ class Adapt(Method):
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        insist_adaptable(ask.problem)
         levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         whole = ask.units_left
@@ -97,6 +96,9 @@ class Adapt(Method):
             met = outcome.certificate.meets(goal.tolerance)
             stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
         return replace(outcome, stop=stop, trained=descent.trained)
+
+    def insist_possible(self, problem: Problem, goal: Goal) -> None:
+        insist_adaptable(problem)
 
     def levels(self, problem: Problem, goal: Goal) -> Levels:
         """One gradient test, at the end; the curvature is tested where public numbers leave it open."""
@@ -139,7 +141,7 @@ class Descent:
     noise: float = 0.0
 
     def followed(self, walk: Walk, kept: int) -> Vector:
-        """Take the steps, `kept` units left; the mean of their last third in the user's weights."""
+        """Take the steps, leaving `kept` units; the mean of their last third, in the user's weights."""
         geometry, least = self.chosen.geometry, self.course.steps
         u = geometry.from_user(walk.w)
         ridge = self.inside.problem.regularizer.majorant()
@@ -278,7 +280,7 @@ def insist_adaptable(problem: Problem) -> None:
         raise ParameterError(
             "method 'adapt' learns coordinates of a table's columns; this risk has none. Use 'dp-gd'."
         )
-    if problem.columns > LARGEST_MATRIX:
+    if not matrix_fits(problem.columns):
         raise ParameterError(
             f"method 'adapt' forms a matrix of columns by columns, here {problem.columns}; the limit is "
             f"{LARGEST_MATRIX}. Use 'dp-gd', or fewer columns."

@@ -60,6 +60,9 @@ REFUSALS = (
         "        self._bounds.insist_calibrated()\n",
         "",
         f"{_REFUSALS} -k far_weights",
+    ),
+)
+
 _LIMITED = "tests/losses/test_limited.py"
 
 LIMITS = (
