@@ -19,9 +19,10 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
-from sottovoce.data.encoder import insist_present
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
+from sottovoce.data.schema import Schema
+from sottovoce.data.sources import column_names, insist_present, is_parquet
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
@@ -33,7 +34,6 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.data.columns import Target
-    from sottovoce.data.schema import Schema
     from sottovoce.methods.loop import Method
     from sottovoce.result import Tolerance
 
@@ -46,8 +46,8 @@ def now() -> datetime:
 
 
 def fit(
-    path: str | os.PathLike[str],
-    schema: Schema,
+    table: Any,
+    schema: Schema | str | os.PathLike[str],
     *,
     epsilon: float,
     delta: float | str,
@@ -68,24 +68,27 @@ def fit(
     progress: bool = False,
     clock: Callable[[], datetime] = now,
 ) -> Model:
-    """Train on a CSV or Parquet file with (epsilon, delta)-differential privacy, see `Budget`.
+    """Train on a table with (epsilon, delta)-differential privacy, see `Budget`.
 
-    The schema must declare a target: classes (loss "logistic" unless told otherwise; more than two classes
+    A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
+    schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
     train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
     is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. All else
     is as for `minimize`. The model holds what was released and what was declared, nothing else."""
+    if not isinstance(schema, Schema):
+        schema = Schema.load(schema)
     aim = schema.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
     chosen = chosen_loss(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     with ExitStack() as stack:
-        with waiting(progress, f"reading {Path(path).name}"):
+        with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
-                records = _records(tables.read(path, schema, invalid=invalid, delimiter=delimiter), aim)
+                records = _records(tables.read(table, schema, invalid=invalid, delimiter=delimiter), aim)
             else:
                 client = stack.enter_context(_connected(dask))
-                records = _records_on(client, path, schema, aim, invalid)
+                records = _records_on(client, table, schema, aim, invalid)
         result = minimize(
             _risk(records, chosen, penalty),
             budget=Budget(epsilon, declared_delta(delta, records.n), relation),
@@ -105,6 +108,10 @@ def fit(
         created=clock().date().isoformat(),
         versions=versions(),
     )
+
+
+def _called(table: Any) -> str:
+    return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
 
 
 def versions() -> dict[str, str]:
@@ -166,15 +173,13 @@ def _connected(address: str) -> AbstractContextManager[Any]:
     return connected(address)
 
 
-def _records_on(
-    client: Any, path: str | os.PathLike[str], schema: Schema, aim: Target, invalid: str
-) -> Records:
+def _records_on(client: Any, path: Any, schema: Schema, aim: Target, invalid: str) -> Records:
     """As `_records`, read and kept by the workers."""
     import dask.dataframe as dd
 
-    if Path(path).suffix.lower() not in (".parquet", ".pq"):
+    if not isinstance(path, str | os.PathLike) or not is_parquet(path):
         raise ParameterError("with Dask the data must be a Parquet file.")
-    insist_present((*schema.names, aim.name), tables.column_names(path))
+    insist_present((*schema.names, aim.name), column_names(path))
     frame = dd.read_parquet(path, columns=[*schema.names, aim.name])
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)

@@ -31,8 +31,9 @@ FORMAT = "sottovoce-model/1"
 class Model:
     """A private linear model of a declared table. Holds no data; may be published as it is.
 
-    Methods take rows encoded by its schema, as `encode` makes them of a dataframe. Predictions for private
-    records are exact functions of these records: for their owner only."""
+    Methods take a table with the columns that the schema declares (a path, pandas, polars, pyarrow, an Arrow
+    stream), or an array of rows encoded by it, as `encode` makes them. Predictions for private records are
+    exact functions of these records: for their owner only."""
 
     result: Result
     schema: Schema
@@ -71,40 +72,46 @@ class Model:
         return len(feature_names(self.schema))
 
     def encode(self, table: Any) -> NDArray[np.float32]:
-        """Rows of a pandas, polars or pyarrow table as this model takes them."""
+        """Rows of a table as this model takes them."""
         from sottovoce.data.encoder import BoundedEncoder
 
         rows: NDArray[np.float32] = BoundedEncoder(self.schema).transform(table)
         return rows
 
-    def decision_function(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    def decision_function(self, table: Any) -> NDArray[np.float64]:
         """Scores <x, w>: one a row, or one a row and class where there are more than two."""
-        weights = self.result.weights.reshape(self._outputs, -1)
-        fits = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" and rows.ndim == 2
-        if not fits or rows.shape[1] != weights.shape[1]:
+        weights = self.weights
+        rows = table if isinstance(table, np.ndarray) else self.encode(table)
+        if rows.dtype.kind not in "biuf" or rows.ndim != 2 or rows.shape[1] != weights.shape[1]:
             raise DataError(
-                f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode."
+                f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode, or pass a "
+                "table with the declared columns."
             )
         scores = row_products(rows, weights)
         return scores[:, 0] if self._outputs == 1 else scores
 
-    def predict(self, rows: NDArray[np.floating[Any]]) -> NDArray[Any]:
+    @property
+    def weights(self) -> Matrix:
+        """One row of weights an output, one column a feature."""
+        return self.result.weights.reshape(self._outputs, -1)
+
+    def predict(self, table: Any) -> NDArray[Any]:
         """The class with the largest score, or the predicted number."""
-        scores = self.decision_function(rows)
+        scores = self.decision_function(table)
         if not self.is_classifier:
             return self._middle + self._reach * scores
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     @property
-    def predict_proba(self) -> Callable[[NDArray[np.floating[Any]]], Matrix]:
+    def predict_proba(self) -> Callable[[Any], Matrix]:
         """Probability of each class, columns in the order of classes_; the logistic loss alone gives them."""
         if not self.is_classifier or self.loss != "logistic":
             raise AttributeError('this model gives no probabilities. Fit a classifier with loss "logistic".')
         return self._chances
 
-    def _chances(self, rows: NDArray[np.floating[Any]]) -> Matrix:
-        scores = self.decision_function(rows)
+    def _chances(self, table: Any) -> Matrix:
+        scores = self.decision_function(table)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return np.asarray(softmax(scores, axis=1))
@@ -131,7 +138,7 @@ class Model:
         return Card(
             dataset=self.dataset,
             features=feature_names(self.schema),
-            unit=self._reach / math.sqrt(len(self.schema.columns) + 1),
+            unit=self._reach / math.sqrt(self.schema.blocks),
             outputs=tuple(map(str, self.classes_)) if self._outputs > 1 else (),
             target=self.schema.target.name,
             schema_digest=self.schema.digest,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import files
+from sottovoce.data import files, sources
 from sottovoce.data.headers import looks_like_value
 from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.schema import Categorical, Numeric, Target
@@ -57,7 +57,7 @@ def test_a_first_line_with_a_value_is_refused_before_it_becomes_a_name(name: str
     path = tmp_path / "data.csv"
     path.write_text(f'SECRET;"{name}"\n1;2\n')
     with pytest.raises(sv.errors.DataError, match="not a header") as caught:
-        files.column_names(path, delimiter=";")
+        sources.column_names(path, delimiter=";")
     assert "SECRET" not in str(caught.value)
 
 
@@ -81,7 +81,7 @@ def test_a_blank_line_of_a_one_column_file_is_a_row(tmp_path: Path) -> None:
 def test_a_tab_may_be_written_as_the_shell_passes_it(delimiter: str, tmp_path: Path) -> None:
     path = tmp_path / "data.tsv"
     path.write_text("x\tword\ty\n1\ta\t0\n")
-    assert files.column_names(path, delimiter=delimiter) == ("x", "word", "y")
+    assert sources.column_names(path, delimiter=delimiter) == ("x", "word", "y")
     assert len(files.read(path, TWO, delimiter=delimiter).features) == 1
 
 
@@ -90,7 +90,7 @@ def test_any_other_delimiter_is_refused(delimiter: Any, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x\n1\n")
     with pytest.raises(sv.errors.ParameterError, match="delimiter"):
-        files.column_names(path, delimiter=delimiter)
+        sources.column_names(path, delimiter=delimiter)
 
 
 FIELDS = (b"X", b"", b"1e400", b"true", b"\xff\xfe", "٣".encode(), b" 2 ", b'"a,b"', b"0x1", b"-nan", b"\x00")

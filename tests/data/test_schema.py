@@ -119,7 +119,7 @@ def test_a_filled_template_is_a_schema() -> None:
         (lambda: sv.Schema.from_dict([]), "table"),
         (lambda: sv.Schema.from_dict({}), "columns"),
         (lambda: sv.Schema.from_dict({"columns": {"a": {"type": "numeric", "low": 0}}}), "high is missing"),
-        (lambda: sv.Schema.from_dict({"columns": {"a": {"type": "date"}}}), "numeric"),
+        (lambda: sv.Schema.from_dict({"columns": {"a": {"type": "text"}}}), "numeric"),
         (lambda: sv.Schema.from_dict({"columns": {}, "extra": 1}), "unknown"),
         (
             lambda: sv.Schema.from_dict({"columns": {"a": {"type": "numeric", "low": 0, "hgih": 1}}}),

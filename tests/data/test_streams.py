@@ -14,8 +14,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.data import files as tables
 from sottovoce.data import parquet as streams
-from sottovoce.data.columns import Categorical, Numeric, Target
-from sottovoce.data.schema import Schema
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 
 COLUMNS = (Numeric("age", 0, 90), Categorical("region", ("north", "south", "west")), Numeric("dose", -1, 1))

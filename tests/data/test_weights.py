@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from sottovoce.data.columns import Numeric, Target
 from sottovoce.data.records import Records
-from sottovoce.data.schema import Schema
+from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Cauchy, Logistic, PseudoHuber, Savage
 from sottovoce.questions import Geometry

@@ -11,8 +11,7 @@ from distributed import Client, LocalCluster
 import sottovoce as sv
 from sottovoce.data import files as tables
 from sottovoce.data import rows
-from sottovoce.data.columns import Categorical, Numeric, Target
-from sottovoce.data.schema import Schema
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 

@@ -13,8 +13,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce.data.columns import Numeric, Target
-from sottovoce.data.schema import Schema
+from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.methods.paper.opt import OptBatch, OptSearch

@@ -22,9 +22,8 @@ from sottovoce import fitting
 from sottovoce.accounting import Query
 from sottovoce.data import dask as distributed
 from sottovoce.data import partitioned as parts
-from sottovoce.data.columns import Categorical, Numeric, Target
 from sottovoce.data.dask_partitions import Part, fingerprint
-from sottovoce.data.schema import Schema
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import ClusterError, DataError, ParameterError
 from sottovoce.privacy import rounding
 from sottovoce.privacy.noise import noise_for

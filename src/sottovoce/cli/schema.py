@@ -25,8 +25,8 @@ def schema(
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, put
-    from sottovoce.data.files import column_names
     from sottovoce.data.schema import Schema
+    from sottovoce.data.sources import column_names
     from sottovoce.files import write
 
     insist_free((output,), inputs=(data,), force=force)

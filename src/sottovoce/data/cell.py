@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias, final
@@ -27,6 +28,9 @@ Value: TypeAlias = str | float | None
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
 """How text may spell a missing number."""
+
+SPACES = " \t\n\r\v\f"
+"""What trimming takes off."""
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
 
@@ -65,14 +69,41 @@ def value(cell: object) -> Value:
 
 
 @final
+@dataclass(frozen=True)
+class Spelling:
+    """What of a text is read past: spaces around it (`trim`), and whether letters are large (`fold`)."""
+
+    trim: bool = False
+    fold: bool = False
+
+    def plain(self, text: str) -> str:
+        """The text without what is read past. Letters fold one by one, those with a pair of one letter."""
+        kept = text.strip(SPACES) if self.trim else text
+        return "".join(map(small, kept)) if self.fold else kept
+
+
+LETTERS = Spelling()
+"""Text to the letter."""
+
+
+def small(letter: str) -> str:
+    """The small letter of a pair, such as E and e; any other character itself."""
+    lower = letter.lower()
+    return lower if len(lower) == 1 and lower.upper() == letter else letter
+
+
+@final
 class Codebook:
     """Declared labels, and which of them a cell is.
 
-    A cell has the label with its value. Where several texts spell one number ("1.1", "1.10"), each is matched
-    by its own letters only."""
+    A cell has the label with its letters, else the one with its spelling, else the one with its value. Where
+    several labels share a spelling, or several texts spell one number ("1.1", "1.10"), none has it."""
 
-    def __init__(self, labels: Sequence[Label]) -> None:
+    def __init__(self, labels: Sequence[Label], spelling: Spelling = LETTERS) -> None:
         self._letters = {label: code for code, label in enumerate(labels) if isinstance(label, str)}
+        self._spelling = spelling
+        plain = [spelling.plain(label) if isinstance(label, str) else None for label in labels]
+        self._plain = {text: code for code, text in enumerate(plain) if plain.count(text) == 1}
         values = [value(label) for label in labels]
         self._values = {held: code for code, held in enumerate(values) if values.count(held) == 1}
 
@@ -84,8 +115,12 @@ class Codebook:
     def code(self, cell: object) -> int:
         """Position of the cell's label, -1 for none."""
         text = text_of(cell)
-        if text is not None and text in self._letters:
-            return self._letters[text]
+        if text is not None:
+            if text in self._letters:
+                return self._letters[text]
+            plain = self._spelling.plain(text)
+            if plain in self._plain:
+                return self._plain[plain]
         found = value(cell)
         return -1 if found is None else self._values.get(found, -1)
 

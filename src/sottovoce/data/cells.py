@@ -7,7 +7,7 @@ digits. No type is ever inferred, and a bulk conversion that fails for one cell 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.cell import MISSING, Codebook, Label, number, spells_missing, text_of, value
+from sottovoce.data.cell import (
+    LETTERS,
+    MISSING,
+    Codebook,
+    Label,
+    Spelling,
+    number,
+    spells_missing,
+    text_of,
+    value,
+)
 
 Codes = NDArray[np.intp]
 T = TypeVar("T", np.float64, np.intp)
@@ -65,12 +75,12 @@ def numbers(column: Any) -> Vector:
     return np.full(len(plain), np.nan)
 
 
-def codes(column: Any, labels: Sequence[Label]) -> Codes:
+def codes(column: Any, labels: Sequence[Label], spelling: Spelling = LETTERS) -> Codes:
     """Position of each cell among the declared labels, -1 for none of them: `Codebook.code` of each cell."""
-    book = Codebook(labels)
+    book = Codebook(labels, spelling)
     plain = _plain(column)
     if isinstance(plain, Coded):
-        return _taken(codes(plain.values, labels), plain.places, -1)
+        return _taken(codes(plain.values, labels, spelling), plain.places, -1)
     if isinstance(plain, np.ndarray):
         if plain.dtype.kind in TEXT:
             return np.array([book.code(cell) for cell in plain.tolist()], dtype=np.intp)
@@ -79,6 +89,18 @@ def codes(column: Any, labels: Sequence[Label]) -> Codes:
         found = np.array([book.code(text) for text in encoded.dictionary.to_pylist()], dtype=np.intp)
         return _taken(found, _places(encoded), -1)
     return _matched(numbers(plain), book.numbers)
+
+
+def holds(column: Any) -> NDArray[np.bool_]:
+    """Which cells are a number or text: `cell.value` of each is not None."""
+    plain = _plain(column)
+    if isinstance(plain, Coded):
+        return np.asarray(np.append(holds(plain.values), False)[plain.places])
+    if isinstance(plain, np.ndarray) and plain.dtype.kind in TEXT:
+        return np.array([value(cell) is not None for cell in plain.tolist()], dtype=bool)
+    if not isinstance(plain, np.ndarray) and is_text(plain.type):
+        return np.asarray(_text(plain).is_valid().to_numpy(zero_copy_only=False))
+    return ~np.isnan(numbers(plain))
 
 
 def alike(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
@@ -91,17 +113,19 @@ def alike(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([a is not None and a == b for a, b in pairs], dtype=bool)
 
 
-def is_misread(column: Any) -> bool:
-    """Whether a text of an Arrow column is neither a number nor says that there is none."""
+def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | None = None) -> bool:
+    """Whether a text of an Arrow column neither `fits`, as numbers do by default, nor means missing."""
     import pyarrow as pa
 
     plain = _plain(column)
     if isinstance(plain, Coded):
-        return is_misread(plain.values)
+        return is_misread(plain.values, missing, fits)
     if isinstance(plain, np.ndarray) or not is_text(plain.type):
         return False
-    doubtful = _text(plain).filter(pa.array(np.isnan(numbers(plain)))).drop_null().unique()
-    return not all(map(spells_missing, doubtful.to_pylist()))
+    doubtful = _text(plain).filter(pa.array(np.isnan(numbers(plain)))).drop_null().unique().to_pylist()
+    if fits is not None:
+        doubtful = [text for text in _text(plain).drop_null().unique().to_pylist() if not fits(text)]
+    return not all(spells_missing(text) or missing.code(text) >= 0 for text in doubtful)
 
 
 def is_decodable(column: Any) -> bool:
@@ -240,7 +264,7 @@ def _floats(column: Any) -> Vector:
 
     plain = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
     converted = plain.cast(pa.float64(), safe=False)
-    return np.asarray(converted.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.array(converted.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _is_number(kind: Any) -> bool:

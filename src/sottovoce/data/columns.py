@@ -1,11 +1,20 @@
-"""Declared columns: numbers with bounds, categories, and what to predict."""
+"""Declared columns: numbers with bounds, categories, and what to predict.
+
+Each column becomes a block of encoded features of norm at most 1, whatever its cell holds: this is what keeps
+rows bounded. With `indicator` a last feature is 1 where the cell is missing and the others are 0."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
+from sottovoce.data.reading import Reading
 from sottovoce.data.targets import Classes, Range
 from sottovoce.errors import ParameterError
 
@@ -13,43 +22,79 @@ LARGEST_BOUND = 1e30
 LARGEST_NUMBER = 2.0**53
 """Largest number that may be a category: beyond it, distinct integers are one float."""
 
+Block = NDArray[np.float32]
 
-@final
+
 @dataclass(frozen=True)
-class Numeric:
-    """A number between `low` and `high`; others are clipped to this range, missing ones put in its middle."""
+class Column(ABC):
+    """A declared column: its name, the values that mean missing, and the features it becomes."""
 
     name: str
-    low: float
-    high: float
+    missing: tuple[Label, ...] = field(default=(), kw_only=True)
+    indicator: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        for bound in (self.low, self.high):
-            if isinstance(bound, bool) or not isinstance(bound, int | float) or not _is_usable(bound):
-                raise ParameterError(
-                    f"column {self.name!r}: low and high must be numbers, neither beyond {LARGEST_BOUND:g}. "
-                    "Take them from what is known without the data."
-                )
-        if not self.low / 2.0 < self.high / 2.0:
-            raise ParameterError(f"column {self.name!r}: low={self.low:g} must be below high={self.high:g}.")
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        object.__setattr__(self, "missing", declared_missing(self.missing, f"column {self.name!r}"))
+        if not isinstance(self.indicator, bool):
+            raise ParameterError(f"column {self.name!r}: indicator must be true or false.")
 
+    @property
+    def source(self) -> str:
+        """The column of the table that is read."""
+        return self.name
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """A name for each encoded feature."""
+        return (*self._named(), *([f"{self.name} is missing"] if self.indicator else []))
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """Declared categories; None where a number is read."""
+        return None
+
+    @abstractmethod
+    def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+        """Write `unit` times the features of each cell into zeros."""
+
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        return {"type": "numeric", "low": self.low, "high": self.high}
+        """The declaration as a schema file holds it, without the name."""
+
+    @abstractmethod
+    def _named(self) -> tuple[str, ...]: ...
+
+    def _extras(self) -> dict[str, Any]:
+        extras: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
+        return extras | ({"indicator": True} if self.indicator else {})
+
+
+class Number(Column):
+    """A column of numbers: its features are functions of one number, all 0 where it is missing."""
+
+    @abstractmethod
+    def basis(self, values: Vector) -> NDArray[np.float64]:
+        """Features of given numbers, one row each, of norm at most 1. NaN gives anything."""
+
+    def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+        values = reading.numbers(held)
+        given = ~np.isnan(values)
+        found = unit * self.basis(values)
+        block[:, : found.shape[1]] = np.where(given[:, None], found, 0.0)
+        if self.indicator:
+            block[~given, -1] = unit
 
 
 @final
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Column):
     """One of the declared categories, all text, all numbers or all booleans; any other counts as none."""
 
-    name: str
     categories: tuple[Label, ...]
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         if not isinstance(self.categories, list | tuple) or not self.categories:
             raise ParameterError(
                 f"column {self.name!r}: categories must be a list of one or more values, "
@@ -64,8 +109,22 @@ class Categorical:
             raise ParameterError(f"column {self.name!r}: a category is declared twice.")
         object.__setattr__(self, "categories", categories)
 
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return self.categories
+
+    def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+        codes = reading.codes(held, self.categories)
+        known = np.flatnonzero(codes >= 0)
+        block[known, codes[known]] = unit
+        if self.indicator:
+            block[(codes < 0) & reading.is_missing(held), -1] = unit
+
     def to_dict(self) -> dict[str, Any]:
-        return {"type": "categorical", "categories": list(self.categories)}
+        return {"type": "categorical", "categories": list(self.categories), **self._extras()}
+
+    def _named(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={category}" for category in self.categories)
 
 
 @final
@@ -100,6 +159,11 @@ class Target:
             object.__setattr__(self, "high", declared.high)
 
     @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """Declared classes; None where a number is read."""
+        return self.classes
+
+    @property
     def range(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
@@ -109,17 +173,26 @@ class Target:
         return {"column": self.name, "low": self.low, "high": self.high}
 
 
-Column: TypeAlias = Numeric | Categorical
-
-
 def check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ParameterError("a column name must be text and not empty.")
 
 
-def _is_usable(bound: float) -> bool:
-    """False for NaN and infinity as well."""
-    return abs(bound) <= LARGEST_BOUND
+def declared_missing(values: Any, where: str) -> tuple[Label, ...]:
+    """Values that mean missing: text and finite numbers, mixed as they come."""
+    if not isinstance(values, list | tuple) or not all(_is_uniform((value,)) for value in values):
+        raise ParameterError(f'{where}: missing must be a list of text and numbers, such as ["?", 999].')
+    return tuple(values)
+
+
+def declared_number(value: Any, what: str) -> float:
+    """A declared constant as float64."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST_BOUND:
+        raise ParameterError(
+            f"{what} must be numbers, neither beyond {LARGEST_BOUND:g}. "
+            "Take them from what is known without the data."
+        )
+    return float(value)
 
 
 def _is_uniform(values: tuple[Any, ...]) -> bool:

@@ -89,7 +89,7 @@ def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any
     """A Part to be made of each partition of a dask dataframe."""
     import dask
 
-    from sottovoce.data.encoder import insist_present
+    from sottovoce.data.sources import insist_present
 
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise ParameterError("with a schema, pass a dask dataframe.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from sottovoce.data import cells
 from sottovoce.data.cell import Codebook
-from sottovoce.data.columns import Numeric
-from sottovoce.data.frames import Dataframe
+from sottovoce.data.dates import DatePart
 from sottovoce.data.schema import Schema
+from sottovoce.data.sources import open_source
 from sottovoce.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    from sottovoce.arrays import Vector
-
-INTERCEPT = "intercept"
 
 _MARGIN = 2.0**-21
 """Rows stay this far below norm 1, so that rounding to float32 pushes none past what Records leave alone."""
@@ -30,19 +25,21 @@ _MARGIN = 2.0**-21
 class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Numbers to [-1, 1] by declared bounds, declared categories to indicators, a constant last column.
 
-    Everything is divided by sqrt(columns + 1), so that every row has norm at most 1 and none is distorted.
+    Everything is divided by sqrt(blocks), as many as columns, interactions and the constant, so that every
+    row has norm at most 1 and none is distorted.
     `fit` learns nothing: two tables with the same schema are encoded alike, cell by cell. The rules:
 
     - a cell is read by itself, whatever the type of its column: 3, 3.0, Decimal("3") and the text "3" are one
-      value; True, 1 and the text "true" are one; other text is matched to the letter;
+      value; True, 1 and the text "true" are one; other text is matched to the letter, spaces around it aside
+      (`trim`) and, if the schema says `fold`, whether letters are large;
     - a number outside its bounds, infinity included, is clipped to them; one that is missing or no number
       (null, NaN, other text, dates, other objects) goes to the middle, where it adds nothing;
     - a category that is missing or undeclared has no indicator: zeros;
     - columns that the schema does not name, the target among them, are ignored; absent ones are refused.
       Types never are: where all others are missing, one cell decides what type pandas gives a column.
 
-    Takes pandas, polars and pyarrow tables. The constant column is the intercept: follow with
-    `PrivateClassifier(fit_intercept=False)`, whose default radius of 1 then fits exactly.
+    Takes any table: a file, pandas, polars, pyarrow, an Arrow stream. The constant column is the intercept:
+    follow with `PrivateClassifier(fit_intercept=False)`, whose default radius of 1 then fits exactly.
 
     schema: a Schema, or the path of a .toml or .json file."""
 
@@ -59,9 +56,8 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Encoded rows in float32, one column for each name of `get_feature_names_out`."""
         schema = self._declared()
-        frame = Dataframe(X)
-        insist_present(schema.names, frame.names)
-        return encode(schema, frame.n, frame.column)
+        parts = [encode(schema, n, column_of) for n, column_of in open_source(X).chunks(schema.names)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(schema.features)), np.float32)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names such as "age", "region=north" and, last, "intercept"."""
@@ -88,51 +84,37 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 def feature_names(schema: Schema) -> tuple[str, ...]:
     """Names of the encoded columns, the intercept last."""
-    names: list[str] = []
-    for column in schema.columns:
-        if isinstance(column, Numeric):
-            names.append(column.name)
-        else:
-            names.extend(f"{column.name}={category}" for category in column.categories)
-    return (*names, INTERCEPT)
+    return schema.features
 
 
 def encode(schema: Schema, n: int, column_of: Callable[[str], Any]) -> NDArray[np.float32]:
     """n encoded rows; `column_of` gives a column by its name, as `cells` reads them."""
-    names = feature_names(schema)
-    rows = np.zeros((n, len(names)), dtype=np.float32)
-    unit = (1.0 - _MARGIN) / math.sqrt(len(schema.columns) + 1)
+    rows = np.zeros((n, len(schema.features)), dtype=np.float32)
+    unit = unit_of(schema)
+    blocks: dict[str, NDArray[np.float32]] = {}
     place = 0
     for column in schema.columns:
-        held = column_of(column.name)
-        if isinstance(column, Numeric):
-            rows[:, place] = unit * scaled(cells.numbers(held), column.low, column.high)
-            place += 1
-        else:
-            codes = cells.codes(held, column.categories)
-            known = np.flatnonzero(codes >= 0)
-            rows[known, place + codes[known]] = unit
-            place += len(column.categories)
+        block = blocks[column.name] = rows[:, place : place + len(column.features)]
+        column.fill(block, column_of(column.source), schema.reading(column), unit)
+        place += block.shape[1]
+    for first, second in schema.interactions:
+        products = blocks[first][:, :, None] * (blocks[second][:, None, :].astype(np.float64) / unit)
+        width = products.shape[1] * products.shape[2]
+        rows[:, place : place + width] = products.reshape(n, width)
+        place += width
     rows[:, place] = unit
     return rows
 
 
-def scaled(values: Vector, low: float, high: float) -> Vector:
-    """[low, high] to [-1, 1], clipped; NaN to 0."""
-    middle, reach = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-    with np.errstate(all="ignore"):
-        return np.nan_to_num(np.clip((values - middle) / reach, -1.0, 1.0))
-
-
-def insist_present(wanted: tuple[str, ...], given: Any) -> None:
-    """Column names are public: those that are absent are named."""
-    absent = [name for name in wanted if name not in set(given)]
-    if absent:
-        raise DataError(f"the table has no column {', '.join(map(repr, absent))}, which the schema declares.")
+def unit_of(schema: Schema) -> float:
+    """What a feature of 1 is encoded as: every block has norm at most 1, and so the row."""
+    return (1.0 - _MARGIN) / math.sqrt(schema.blocks)
 
 
 def insist_type(column: Any, schema: Schema, name: str) -> None:
     """Refuse a column whose type cannot hold a value that the schema declares."""
+    if any(isinstance(column, DatePart) and column.source == name for column in schema.columns):
+        return
     labels = schema.labels_of(name)
     kind = "numeric" if labels is None else "with numbers as values"
     if labels is not None and not Codebook(labels).numbers:

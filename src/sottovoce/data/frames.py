@@ -26,7 +26,10 @@ class Dataframe:
         with suppress(Exception):
             self._held = nw.from_native(table, eager_only=True)
         if not isinstance(self._held, nw.DataFrame):
-            raise DataError("X must be a pandas, polars or pyarrow table whose column names are distinct.")
+            raise DataError(
+                "a table must be the path of a .csv or .parquet file, a pandas, polars or pyarrow table "
+                "whose column names are distinct, or an object with an Arrow stream (__arrow_c_stream__)."
+            )
 
     @property
     def n(self) -> int:

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.encoder import feature_names, insist_present
-from sottovoce.data.files import column_names, encoded
+from sottovoce.data.encoder import feature_names
+from sottovoce.data.files import encoded
 from sottovoce.data.rows import Block, DenseRows, Rows, Stored, bound_dense, chosen, dense_block_length
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
+from sottovoce.data.sources import column_names, insist_present
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError

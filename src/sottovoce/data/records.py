@@ -125,6 +125,18 @@ class Records(Sealed):
         )
 
     @classmethod
+    def from_table(
+        cls, table: Any, schema: Schema | str | os.PathLike[str], *, delimiter: str = ",", **options: Any
+    ) -> Records:
+        """Records of a table, read into memory: a path, pandas, polars, pyarrow or an Arrow stream.
+
+        Its schema declares how rows are encoded, as by BoundedEncoder with radius 1, and the target. Options
+        are `sample_weight`, `weight_cap` and `invalid`, as in `from_arrays`."""
+        from sottovoce.data.files import bounded
+
+        return bounded(table, schema, delimiter, **options)
+
+    @classmethod
     def from_parquet(
         cls,
         path: str | os.PathLike[str],

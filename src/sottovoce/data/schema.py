@@ -8,17 +8,30 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
-from sottovoce.data.cell import Label
-from sottovoce.data.columns import Categorical, Column, Numeric, Target, check_name
+from sottovoce.data.cell import Label, Spelling
+from sottovoce.data.columns import Categorical, Column, Target, declared_missing
+from sottovoce.data.dates import DatePart
+from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.reading import Reading
+from sottovoce.data.template import quoted, template
 from sottovoce.errors import ParameterError
 
-__all__ = ["Categorical", "Numeric", "Schema", "Target"]
+__all__ = ["Binned", "Categorical", "DatePart", "Numeric", "Schema", "Spline", "Target"]
 
+INTERCEPT = "intercept"
 _UNFILLED = "?"
+_KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
+    "numeric": (Numeric, ("low", "high")),
+    "categorical": (Categorical, ("categories",)),
+    "binned": (Binned, ("edges",)),
+    "spline": (Spline, ("low", "high", "knots")),
+    "date": (DatePart, ("part",)),
+}
+"""Types as a file names them, and what each must declare; what it may declare are its other fields."""
 
 
 @final
@@ -31,10 +44,14 @@ class Schema:
 
     columns: tuple[Column, ...]
     target: Target | None = None
+    missing: tuple[Label, ...] = field(default=(), kw_only=True)
+    trim: bool = field(default=True, kw_only=True)
+    fold: bool = field(default=False, kw_only=True)
+    interactions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
-        if not columns or not all(isinstance(column, Numeric | Categorical) for column in columns):
+        if not columns or not all(isinstance(column, Column) for column in columns):
             raise ParameterError("a schema needs one or more columns, each Numeric(...) or Categorical(...).")
         if self.target is not None and not isinstance(self.target, Target):
             raise ParameterError(
@@ -47,18 +64,67 @@ class Schema:
                     f"{name!r} is declared twice. A column is either a feature or the target, once."
                 )
         object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "missing", declared_missing(self.missing, "the schema"))
+        if not isinstance(self.trim, bool) or not isinstance(self.fold, bool):
+            raise ParameterError("trim and fold must be true or false.")
+        if self.target is not None and self.target.name in self.names:
+            raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
+        object.__setattr__(self, "interactions", self._declared_pairs())
+
+    def _declared_pairs(self) -> tuple[tuple[str, str], ...]:
+        pairs = self.interactions
+        known = {column.name for column in self.columns}
+        if not isinstance(pairs, list | tuple) or not all(
+            isinstance(pair, list | tuple) and len(pair) == 2 and set(pair) <= known and pair[0] != pair[1]
+            for pair in pairs
+        ):
+            raise ParameterError(
+                'interactions must be pairs of two declared columns, such as [["age", "sex"]].'
+            )
+        if len({frozenset(pair) for pair in pairs}) < len(pairs):
+            raise ParameterError("an interaction is declared twice.")
+        return tuple((first, second) for first, second in pairs)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the feature columns."""
-        return tuple(column.name for column in self.columns)
+        """Columns of the table that features are read from, each once."""
+        return tuple(dict.fromkeys(column.source for column in self.columns))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the encoded features: those of the columns, of interactions, and the intercept."""
+        blocks = {column.name: column.features for column in self.columns}
+        pairs = [
+            f"{left} x {right}"
+            for first, second in self.interactions
+            for left in blocks[first]
+            for right in blocks[second]
+        ]
+        return (*(name for block in blocks.values() for name in block), *pairs, INTERCEPT)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of features of norm at most 1: columns, interactions and the intercept.
+
+        The features of an interaction are all products of those of its two columns; their norm is the
+        product of both norms."""
+        return len(self.columns) + len(self.interactions) + 1
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling(trim=self.trim, fold=self.fold)
+
+    def reading(self, column: Column | Target) -> Reading:
+        """How the cells of a column are read."""
+        own = column.missing if isinstance(column, Column) else ()
+        return Reading(self.spelling, (*self.missing, *own))
 
     def labels_of(self, name: str) -> tuple[Label, ...] | None:
         """Declared categories or classes of a column; None where it is declared a number."""
         if self.target is not None and self.target.name == name:
             return self.target.classes
-        named = [column for column in self.columns if column.name == name]
-        return named[0].categories if named and isinstance(named[0], Categorical) else None
+        named = [column for column in self.columns if column.source == name]
+        return named[0].labels if named else None
 
     @property
     def digest(self) -> str:
@@ -68,7 +134,10 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, in the shape of the TOML and JSON files."""
-        raw: dict[str, Any] = {"columns": {column.name: column.to_dict() for column in self.columns}}
+        raw: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
+        raw |= ({} if self.trim else {"trim": False}) | ({"fold": True} if self.fold else {})
+        raw |= {"interactions": [list(pair) for pair in self.interactions]} if self.interactions else {}
+        raw["columns"] = {column.name: column.to_dict() for column in self.columns}
         if self.target is not None:
             raw["target"] = self.target.to_dict()
         return raw
@@ -76,14 +145,18 @@ class Schema:
     @classmethod
     def from_dict(cls, raw: object) -> Schema:
         """The schema of `to_dict`, or ParameterError that names what is missing."""
+        options = ("missing", "trim", "fold", "interactions")
         table = _table(raw, "a schema", None)
-        if not set(table) <= {"columns", "target"}:
-            raise ParameterError("a schema: a key is unknown; use columns and target. Is this another file?")
+        if not set(table) <= {*options, "columns", "target"}:
+            raise ParameterError(
+                f"a schema: a key is unknown; use {', '.join(options)}, columns, target. Is it another file?"
+            )
         columns = _table(table.get("columns"), "[columns]", None)
         target = table.get("target")
         return cls(
             columns=tuple(_column(name, part) for name, part in columns.items()),
             target=None if target is None else _target(target),
+            **{name: table[name] for name in options if name in table},
         )
 
     @classmethod
@@ -97,7 +170,9 @@ class Schema:
 
     def to_toml(self) -> str:
         """The declaration as TOML, which `load` reads back to an equal schema."""
-        parts = [f"[columns.{_quoted(column.name)}]\n{_lines(column.to_dict())}" for column in self.columns]
+        options = {name: part for name, part in self.to_dict().items() if name not in ("columns", "target")}
+        parts = [_lines(options)] if options else []
+        parts += [f"[columns.{quoted(column.name)}]\n{_lines(column.to_dict())}" for column in self.columns]
         if self.target is not None:
             parts.append(f"[target]\n{_lines(self.target.to_dict())}")
         return "\n".join(parts)
@@ -105,35 +180,7 @@ class Schema:
     @staticmethod
     def template(names: Iterable[str]) -> str:
         """TOML with types and bounds left to fill in, from column names alone."""
-        listed = tuple(names)
-        if not listed or len(set(listed)) < len(listed):
-            raise ParameterError("column names must be one or more, all distinct.")
-        for name in listed:
-            check_name(name)
-        return _HEADER + "\n".join(_ENTRY.format(name=_quoted(name)) for name in listed) + _FOOTER
-
-
-_HEADER = """\
-# Written from column names alone: no row was read. Replace every "?" by what is known without the data
-# (units, codebooks, physical limits), never by its minima, maxima or distinct values.
-# Delete the columns that are not to be used, and the target from among them. If a name is a value of some
-# record, the data has no header line: delete this file and write the names into the data's first line.
-
-"""
-_ENTRY = """\
-[columns.{name}]
-type = "?"  # "numeric" or "categorical"
-# low = 0  # numeric: values outside are clipped
-# high = 100
-# categories = ["a", "b"]  # categorical: any other value counts as none
-"""
-_FOOTER = """
-[target]
-column = "?"  # the column to predict
-# classes = ["no", "yes"]  # classification
-# low = 0  # regression: targets outside are clipped
-# high = 100
-"""
+        return template(names)
 
 
 def _parsed(where: Path) -> tuple[Any, str]:
@@ -152,15 +199,16 @@ def _parsed(where: Path) -> tuple[Any, str]:
 
 def _column(name: str, raw: object) -> Column:
     where = f"column {name!r}"
-    match _table(raw, where, None).get("type"):
-        case "numeric":
-            part = _table(raw, where, ("type", "low", "high"))
-            return Numeric(name, *(_required(part, key, where) for key in ("low", "high")))
-        case "categorical":
-            part = _table(raw, where, ("type", "categories"))
-            return Categorical(name, _required(part, "categories", where))
-        case _:
-            raise ParameterError(f'{where}: write type = "numeric" or type = "categorical".')
+    kind = _table(raw, where, None).get("type")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(
+            f'{where}: write type = "numeric" or type = "categorical"; others in docs/schema.md.'
+        )
+    made, required = _KINDS[kind]
+    allowed = tuple(part.name for part in fields(made) if part.name != "name")
+    part = _table(raw, where, ("type", *allowed))
+    needed = [_required(part, key, where) for key in required]
+    return made(name, *needed, **{key: part[key] for key in part if key != "type" and key not in required})
 
 
 def _target(raw: object) -> Target:
@@ -186,11 +234,6 @@ def _required(part: Mapping[str, Any], key: str, where: str) -> Any:
     return part[key]
 
 
-def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are a subset of TOML's, but for the delete character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _lines(part: Mapping[str, Any]) -> str:
     return "".join(f"{key} = {_value(value)}\n" for key, value in part.items())
 
@@ -198,4 +241,4 @@ def _lines(part: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)

@@ -1,7 +1,8 @@
 """Private evaluation on a test set: every figure is a charged query and comes with a confidence interval.
 
 The guarantee covers the test set's records. It needs a budget of its own: a ledger of the test set, or the
-training data's where the same people are in both. The model is public by then.
+training data's where the same people are in both. The model is public by then. A Model of `fit` also takes
+one table in place of X and y: its schema says which column is the target.
 
 A row with NaN or infinity, or a label that is none of the classes, is refused before anything is charged;
 whether that happens is outside the guarantee. With `invalid="zero"` the row counts as zeros and the label as
@@ -14,6 +15,7 @@ import math
 from typing import Any, NoReturn
 
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.data.files import read
 from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
@@ -25,7 +27,7 @@ from sottovoce.privacy.counts import CountOracle
 def accuracy(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: Budget,
     ledger: Ledger | None = None,
@@ -41,7 +43,7 @@ def accuracy(
 def log_loss(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: Budget,
     ceiling: float = math.log(1000.0),
@@ -60,7 +62,7 @@ def log_loss(
 def absolute_error(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     target: tuple[float, float],
     budget: Budget,
@@ -77,7 +79,7 @@ def absolute_error(
 def confusion_matrix(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: Budget,
     ledger: Ledger | None = None,
@@ -93,7 +95,7 @@ def confusion_matrix(
 def calibration(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: Budget,
     bins: int = 10,
@@ -110,7 +112,7 @@ def calibration(
 def evaluate(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: Budget,
     ceiling: float = math.log(1000.0),
@@ -155,6 +157,9 @@ def _test(
 ) -> Examination:
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
+    if y is None and hasattr(model, "schema"):
+        table = read(X, model.schema, invalid=invalid)
+        X, y = table.features, table.target
     labels = labelled(X, y)
     rows = readable(X, invalid)
     desk = CountOracle.open(budget, "evaluation", ledger, simulate)

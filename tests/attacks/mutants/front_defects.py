@@ -91,9 +91,9 @@ FRONTS = (
     ),
     Mutant(
         name="encoded numbers not clipped to their bounds",
-        file="data/encoder.py",
-        before="np.nan_to_num(np.clip((values - middle) / reach, -1.0, 1.0))",
-        after="np.nan_to_num((values - middle) / reach)",
+        file="data/numbers.py",
+        before="moved = self._transformed(np.clip(values, self.low, self.high)) - middle\n            return np.clip(moved / reach, -1.0, 1.0)[:, None]",
+        after="moved = self._transformed(values) - middle\n            return (moved / reach)[:, None]",
         tests="tests/data/test_encoding.py",
     ),
 )

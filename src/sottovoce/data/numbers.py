@@ -1,0 +1,177 @@
+"""Columns of numbers: scaled, transformed, cut into bins or spread over cubics, by declared constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Vector
+from sottovoce.data.columns import Number, declared_number
+from sottovoce.errors import ParameterError
+
+TRANSFORMS = {"log1p": np.log1p, "sqrt": np.sqrt}
+"""Monotone functions by name, and from which number on they may be taken."""
+_LEAST = {"log1p": -1.0 + 1e-9, "sqrt": 0.0}
+
+
+@final
+@dataclass(frozen=True)
+class Numeric(Number):
+    """A number between `low` and `high`, those outside clipped, mapped to [-1, 1].
+
+    t = transform(clip(x)); the feature is (t - centre) / scale, clipped to [-1, 1]. Without `centre` and
+    `scale`, which are in units of t, it runs from -1 at low to 1 at high. A missing number gives 0."""
+
+    low: float
+    high: float
+    transform: str | None = field(default=None, kw_only=True)
+    centre: float | None = field(default=None, kw_only=True)
+    scale: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_range(self)
+        if self.transform is not None and self.transform not in TRANSFORMS:
+            raise ParameterError(
+                f"column {self.name!r}: transform must be {' or '.join(map(repr, TRANSFORMS))}."
+            )
+        if self.transform is not None and self.low < _LEAST[self.transform]:
+            raise ParameterError(
+                f"column {self.name!r}: {self.transform} needs low at least {round(_LEAST[self.transform])}"
+                f"{', excluded' if self.transform == 'log1p' else ''}."
+            )
+        for name in ("centre", "scale"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, declared_number(given, f"column {self.name!r}: {name}"))
+        if self.scale is not None and not self.scale >= 1e-30:
+            raise ParameterError(f"column {self.name!r}: scale must be above 0.")
+
+    @cached_property
+    def constants(self) -> tuple[float, float]:
+        """What is subtracted after the transform, and then divided by."""
+        low, high = (float(self._transformed(np.array([bound]))[0]) for bound in (self.low, self.high))
+        middle = low / 2.0 + high / 2.0 if self.centre is None else self.centre
+        return middle, high / 2.0 - low / 2.0 if self.scale is None else self.scale
+
+    def basis(self, values: Vector) -> NDArray[np.float64]:
+        middle, reach = self.constants
+        with np.errstate(all="ignore"):
+            moved = self._transformed(np.clip(values, self.low, self.high)) - middle
+            return np.clip(moved / reach, -1.0, 1.0)[:, None]
+
+    def _transformed(self, values: Vector) -> Vector:
+        return values if self.transform is None else np.asarray(TRANSFORMS[self.transform](values))
+
+    def to_dict(self) -> dict[str, Any]:
+        chosen = {name: getattr(self, name) for name in ("transform", "centre", "scale")}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return {"type": "numeric", "low": self.low, "high": self.high, **given, **self._extras()}
+
+    def _named(self) -> tuple[str, ...]:
+        return (self.name if self.transform is None else f"{self.transform}({self.name})",)
+
+
+@final
+@dataclass(frozen=True)
+class Binned(Number):
+    """A number by the bin it falls into: below the first edge, from one edge to the next, from the last."""
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_increasing(self, "edges")
+
+    def basis(self, values: Vector) -> NDArray[np.float64]:
+        places = np.searchsorted(np.array(self.edges), values, side="right")
+        return np.asarray(places[:, None] == np.arange(len(self.edges) + 1), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "binned", "edges": list(self.edges), **self._extras()}
+
+    def _named(self) -> tuple[str, ...]:
+        ends = [f"{edge:g}" for edge in self.edges]
+        inner = [f"{self.name} {low} to {high}" for low, high in pairwise(ends)]
+        return (f"{self.name} below {ends[0]}", *inner, f"{self.name} from {ends[-1]}")
+
+
+@final
+@dataclass(frozen=True)
+class Spline(Number):
+    """A smooth curve of a number: cubic B-splines over low, the declared knots and high.
+
+    The features of a number are at least 0 and sum to 1, so their norm is at most 1. Numbers outside the
+    range are clipped to it. Beyond low and high the knots go on in steps of the first and last gap."""
+
+    low: float
+    high: float
+    knots: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_range(self)
+        _set_increasing(self, "knots")
+        if not (self.low < self.knots[0] and self.knots[-1] < self.high):
+            raise ParameterError(f"column {self.name!r}: knots must lie between low and high.")
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where one cubic ends and the next begins, the ends of the range included."""
+        return (self.low, *self.knots, self.high)
+
+    @cached_property
+    def pieces(self) -> NDArray[np.float64]:
+        """coefficients[piece, feature, power] of the distance from the piece's left break."""
+        from scipy.interpolate import BSpline, PPoly
+
+        breaks = np.array(self.breaks)
+        first, last = breaks[1] - breaks[0], breaks[-1] - breaks[-2]
+        knots = np.r_[breaks[0] - first * np.arange(3, 0, -1), breaks, breaks[-1] + last * np.arange(1, 4)]
+        cubics = [PPoly.from_spline(BSpline(knots, one, 3)).c for one in np.eye(len(breaks) + 2)]
+        return np.asarray(np.array(cubics)[:, ::-1, 3:-3].transpose(2, 0, 1))
+
+    def basis(self, values: Vector) -> NDArray[np.float64]:
+        breaks = np.array(self.breaks)
+        inside = np.clip(np.nan_to_num(values, nan=self.low), self.low, self.high)
+        places = np.searchsorted(breaks[1:-1], inside, side="right")
+        step = (inside - breaks[places])[:, None]
+        found = np.zeros((len(inside), len(breaks) + 2))
+        for power in (3, 2, 1, 0):
+            found = found * step + self.pieces[places, :, power]
+        return np.asarray(np.maximum(found, 0.0) / np.maximum(found.sum(axis=1, keepdims=True), 1.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "type": "spline",
+            "low": self.low,
+            "high": self.high,
+            "knots": list(self.knots),
+            **self._extras(),
+        }
+
+    def _named(self) -> tuple[str, ...]:
+        return tuple(f"{self.name} spline {place}" for place in range(1, len(self.breaks) + 3))
+
+
+def _check_range(column: Any) -> None:
+    where = f"column {column.name!r}: low and high"
+    low, high = declared_number(column.low, where), declared_number(column.high, where)
+    if not low / 2.0 < high / 2.0:
+        raise ParameterError(f"column {column.name!r}: low={low:g} must be below high={high:g}.")
+    object.__setattr__(column, "low", low)
+    object.__setattr__(column, "high", high)
+
+
+def _set_increasing(column: Any, name: str) -> None:
+    given = getattr(column, name)
+    if not isinstance(given, list | tuple) or not given:
+        raise ParameterError(f"column {column.name!r}: {name} must be a list of one or more numbers.")
+    numbers = tuple(declared_number(value, f"column {column.name!r}: {name}") for value in given)
+    if any(low >= high for low, high in pairwise(numbers)):
+        raise ParameterError(f"column {column.name!r}: {name} must increase.")
+    object.__setattr__(column, name, numbers)

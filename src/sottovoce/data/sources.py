@@ -1,0 +1,215 @@
+"""The one door for tables: a file, a dataframe, an Arrow stream or a query, read column by column in chunks.
+
+A table is the path of a CSV or Parquet file, a pandas, polars (eager or lazy) or pyarrow table, or anything
+that gives an Arrow stream (`__arrow_c_stream__`: a RecordBatchReader, a DuckDB relation, an ADBC reader).
+Columns come in the type they have: none is ever inferred from their cells. Names are public and may have
+spaces around them that the schema leaves out."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from difflib import get_close_matches
+from typing import Any, TypeAlias, final
+
+from narwhals.dependencies import (
+    is_pandas_like_dataframe,
+    is_polars_dataframe,
+    is_polars_lazyframe,
+    is_pyarrow_table,
+)
+
+from sottovoce.data.frames import Dataframe
+from sottovoce.data.headers import checked_delimiter
+from sottovoce.data.textfiles import csv_chunks, csv_names
+from sottovoce.errors import DataError, ParameterError
+
+Chunk: TypeAlias = tuple[int, Callable[[str], Any]]
+
+PARQUET_BATCH_ROWS = 2**16
+
+
+class Source(ABC):
+    """A table that can be read once, or more often."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of its columns; no row is read."""
+
+    def chunks(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        """Some rows after the other: how many, and their columns by the names that are wanted."""
+        found = located(wanted, self.names)
+
+        def named(column_of: Callable[[str], Any]) -> Callable[[str], Any]:
+            return lambda name: column_of(found[name])
+
+        for rows, column_of in self._read(tuple(dict.fromkeys(found.values()))):
+            yield rows, named(column_of)
+
+    @abstractmethod
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]: ...
+
+
+def open_source(table: Any, *, delimiter: str = ",") -> Source:
+    """The table as a Source; what is none of those above is refused."""
+    delimiter = checked_delimiter(delimiter)
+    if isinstance(table, Source):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return _file(table, delimiter)
+    if is_polars_lazyframe(table):
+        return FrameSource(Dataframe(_collected(table)))
+    # a pandas frame has a stream too, but one whose types are inferred from its objects
+    known = is_pandas_like_dataframe(table) or is_polars_dataframe(table) or is_pyarrow_table(table)
+    if not known and hasattr(table, "__arrow_c_stream__"):
+        return StreamSource(table)
+    return FrameSource(Dataframe(table))
+
+
+def column_names(table: Any, *, delimiter: str = ",") -> tuple[str, ...]:
+    """Names of a table's columns; no row is read. They are public."""
+    return open_source(table, delimiter=delimiter).names
+
+
+def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
+    """The table's own spelling of each wanted name: the same, else the only one that differs by spaces."""
+    bare = [name.strip() for name in names]
+    found = {}
+    for name in wanted:
+        if name in names:
+            found[name] = name
+        elif bare.count(name.strip()) == 1:
+            found[name] = names[bare.index(name.strip())]
+    if len(found) < len(wanted):
+        insist_present(wanted, (*names, *found))
+    return found
+
+
+def insist_present(wanted: tuple[str, ...], given: Any) -> None:
+    """Column names are public: those that are absent are named."""
+    absent = [name for name in wanted if name not in set(given)]
+    if absent:
+        near = get_close_matches(absent[0], list(map(str, given)), 1, 0.6)
+        raise DataError(
+            f"the table has no column {', '.join(map(repr, absent))}, which the schema declares."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+
+
+@final
+class FrameSource(Source):
+    """A dataframe in memory, as one chunk."""
+
+    def __init__(self, frame: Dataframe) -> None:
+        self._frame = frame
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._frame.names
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        yield self._frame.n, self._frame.column
+
+
+@final
+class StreamSource(Source):
+    """An Arrow stream, batch after batch: read once where its giver gives it once."""
+
+    def __init__(self, table: Any) -> None:
+        import pyarrow as pa
+
+        self._reader: Any = None
+        with suppress(Exception):
+            self._reader = pa.RecordBatchReader.from_stream(table)
+        if self._reader is None or len(set(self._reader.schema.names)) < len(self._reader.schema.names):
+            raise DataError("the Arrow stream cannot be read, or two of its columns have one name.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._reader.schema.names)
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        # what a database raises may quote a cell: ours is raised once it is forgotten
+        with suppress(Exception):
+            for batch in self._reader:
+                yield batch.num_rows, batch.column
+            return
+        raise DataError("the Arrow stream broke off while it was read.")
+
+
+@final
+class CsvSource(Source):
+    """A .csv or .csv.gz file, every field as bytes."""
+
+    def __init__(self, path: str | os.PathLike[str], delimiter: str) -> None:
+        self._path, self._delimiter = path, delimiter
+        self._names = csv_names(path, delimiter)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        for batch in csv_chunks(self._path, self._names, wanted, self._delimiter):
+            yield batch.num_rows, batch.column
+
+
+@final
+class ParquetFile(Source):
+    """A .parquet file, some rows at a time."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._path = path
+        self._names: tuple[str, ...] = ()
+        with suppress(pa.ArrowException, OSError):
+            self._names = tuple(pq.read_schema(path).names)
+        if not self._names:
+            raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(self._path) as file:
+            for batch in file.iter_batches(PARQUET_BATCH_ROWS, columns=list(wanted)):
+                yield batch.num_rows, batch.column
+            return
+        raise DataError(f"{os.fspath(self._path)} cannot be read as Parquet.")
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    return os.fspath(path).lower().endswith((".parquet", ".pq"))
+
+
+def _file(path: str | os.PathLike[str], delimiter: str) -> Source:
+    where = os.fspath(path)
+    if where.lower().endswith((".xlsx", ".xls", ".ods")):
+        raise ParameterError(
+            f"{where} is a spreadsheet, whose cells have types of their own. Save it as CSV (UTF-8), or run: "
+            f"libreoffice --headless --convert-to csv {where}"
+        )
+    if where.lower().endswith((".duckdb", ".ddb", ".db")):
+        raise ParameterError(
+            f"{where} is a database. Name what to read of it: --query 'SELECT ... FROM ...'; in Python pass "
+            "duckdb.connect(path, read_only=True).sql(query)."
+        )
+    if not os.path.isfile(where):
+        raise DataError(f"there is no file {where}.")
+    return ParquetFile(path) if is_parquet(path) else CsvSource(path, delimiter)
+
+
+def _collected(table: Any) -> Any:
+    """A lazy polars frame computed; what it raises may quote a cell."""
+    with suppress(Exception):
+        return table.collect()
+    raise DataError("the lazy frame cannot be computed. Collect it yourself to see why.")
