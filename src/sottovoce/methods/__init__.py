@@ -1,1 +1,32 @@
 """Optimizers. Each sees public constants and noisy answers, never data."""
+
+from sottovoce.methods.batch_descent import BatchDescent
+from sottovoce.methods.cubic import Cubic
+from sottovoce.methods.gradient_descent import GradientDescent
+from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
+from sottovoce.methods.majorize import Majorize
+from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
+from sottovoce.methods.paper.trust_region import Tr, TrBatch
+from sottovoce.methods.registry import METHODS, by_name
+
+__all__ = [
+    "METHODS",
+    "BatchDescent",
+    "Cubic",
+    "Goal",
+    "GradientDescent",
+    "Majorize",
+    "Method",
+    "Opt",
+    "OptBatch",
+    "OptSearch",
+    "Rule",
+    "Tr",
+    "TrBatch",
+    "TwoPhase",
+    "TwoPhaseBatch",
+    "TwoPhaseSearch",
+    "Walk",
+    "by_name",
+    "follow",
+]

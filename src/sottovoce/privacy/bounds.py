@@ -107,6 +107,12 @@ class Bounds(ABC):
             added=norm_above(self.problem.regularizer.curvature(w)),
         )
 
+    def mean(self, *, diameter: float, norm: float) -> float:
+        """l2 movement of a mean of terms, each read off its record, no longer than `norm` and no two farther
+        apart than `diameter`: for questions about labels and other facts that no weights enter."""
+        moves = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
+        return moves + 2.0 * self.arithmetic.mean(norm)
+
     def gram(self) -> float:
         """Frobenius movement of X'X/n."""
         moves = sensitivity.gram(radius=self.problem.root_energy, **self._tables)

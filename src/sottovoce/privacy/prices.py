@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from sottovoce import questions
 from sottovoce.accounting.checks import positive, whole
 from sottovoce.accounting.events import (
     GaussianEvent,
@@ -20,7 +19,7 @@ from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.privacy.lattice import calibrate
 from sottovoce.privacy.packing import packing_for
 from sottovoce.problem import Calibration
-from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, arguments
+from sottovoce.questions import Derivatives, Gradient, Hessian, Question, Questions, arguments
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from sottovoce.privacy.lattice import Noising
     from sottovoce.privacy.packing import Packing
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Backtrack, Geometry, Question
+    from sottovoce.questions import Answer, Backtrack, Geometry
 
 T = TypeVar("T")
 
@@ -169,11 +168,12 @@ def batch_deviation(term: float, n: int, size: int) -> float:
     return term * math.sqrt(left_out / size)
 
 
-_KNOWN = frozenset(
-    kind
-    for kind in vars(questions).values()
-    if isinstance(kind, type) and issubclass(kind, questions.Question) and "kind" in vars(kind)
-)
+def _final(kind: Any) -> set[Any]:
+    below = kind.__subclasses__()
+    return set().union(*map(_final, below)) if below else {kind}
+
+
+_KNOWN = frozenset(kind for kind in _final(Question) if kind.__module__.startswith("sottovoce.questions."))
 
 
 def insist_known(question: Question[T]) -> Question[T]:

@@ -89,6 +89,10 @@ class Arithmetic:
         factor = third * self.margin(weight_norm) + self._evaluation(curvature)
         return self._mean(curvature * self.radius**2, factor * self.radius**2, added)
 
+    def mean(self, largest: float) -> float:
+        """E of a mean of terms that a few operations make of a record, none longer than `largest`, l2."""
+        return self._mean(largest, gamma(FEW) * largest, 0.0)
+
     def gram(self) -> float:
         """E of X'X/n, Frobenius, and of its diagonal: terms xx' of norm at most R^2 and their sum."""
         return self._mean(self.radius**2, 0.0, 0.0)

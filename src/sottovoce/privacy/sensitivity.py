@@ -49,10 +49,15 @@ def _two_or_one(longest: float, relation: Relation) -> float:
     return relation.distance(diameter=2.0 * longest, norm=longest)
 
 
+def mean(*, diameter: float, norm: float, n: int, relation: Relation = REPLACE_ONE) -> float:
+    """Mean of any terms, from the diameter of their set and the longest of them."""
+    return _mean_moves(relation.distance(diameter=diameter, norm=norm), n)
+
+
 def value(*, highest: float, lowest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Mean loss, when every record's loss lies in [lowest, highest]: (highest - lowest) / n; zeroed out,
     highest / n, which is more."""
-    return _mean_moves(relation.distance(diameter=highest - lowest, norm=highest), n)
+    return mean(diameter=highest - lowest, norm=highest, n=n, relation=relation)
 
 
 def value_at(
