@@ -1,8 +1,11 @@
-"""With SOTTOVOCE_STRICT=1, as in CI, a skipped test fails the session: nothing may be left unlooked at."""
+"""With SOTTOVOCE_STRICT=1, as in CI, a skipped test fails the session: nothing may be left unlooked at.
+
+Tests of the trusted base carry the mark `core` by where they lie."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -14,3 +17,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.skipped and os.environ.get("SOTTOVOCE_STRICT") == "1":
         report.outcome = "failed"
         report.longrepr = f"skipped under SOTTOVOCE_STRICT=1: {report.longrepr}"
+
+
+CORE = (
+    "privacy",
+    "accounting",
+    "questions",
+    "data/test_records",
+    "data/test_labels",
+    "data/test_weights",
+    "risks",
+)
+"""What must hold for the guarantee of the in-memory linear path, by folder or file."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(tests).as_posix().startswith(CORE):
+            item.add_marker(pytest.mark.core)
