@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import sottovoce as sv
 from sottovoce.datasets import covertype
@@ -32,12 +34,6 @@ def run_python(code: str) -> str:
 def test_importing_loads_nothing_heavy() -> None:
     code = f"import sottovoce, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
     assert run_python(code).strip() == "[]"
-
-
-def test_importing_takes_under_half_a_second() -> None:
-    """The least of five fresh interpreters, so that a busy machine does not decide."""
-    code = "import time; t = time.perf_counter(); import sottovoce; print(time.perf_counter() - t)"
-    assert min(float(run_python(code)) for _ in range(5)) < 0.5
 
 
 def test_every_public_name_exists_and_no_other_is_listed() -> None:
@@ -70,9 +66,7 @@ def test_no_demo_row_is_clipped() -> None:
 def test_the_constants_are_those_of_the_shared_file() -> None:
     constants = Path(__file__).parents[2] / "shared" / "data" / "constants.json"
     if not constants.exists():
-        return
-    import json
-
+        pytest.skip("the shared folder is not here")
     given = json.loads(constants.read_text())["covtype"]
     assert tuple(given["minimum"]) == covertype.MINIMUM
     assert tuple(given["maximum"]) == covertype.MAXIMUM
