@@ -1,4 +1,4 @@
-"""`python -m benchmarks.noise`: exact noise for a million entries, and a cold import, in units of `import numpy`."""
+"""`python -m benchmarks.noise`: exact noise for a million entries, and a cold import beside that of NumPy."""
 
 from __future__ import annotations
 
