@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.privacy.lattice import Noising
-from sottovoce.privacy.noise import Noise
+from sottovoce.privacy.noise import Noise, Noising
 from sottovoce.risks.linear import Risk
 
 

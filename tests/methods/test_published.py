@@ -14,7 +14,7 @@ from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.opt import TwoPhaseSearch
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.packing import mirrored, packing_for, triangle
+from sottovoce.privacy.release import mirrored, packing_for, triangle
 from sottovoce.problem import Calibration
 from sottovoce.questions import Form
 from tests import problems

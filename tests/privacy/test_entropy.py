@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import OPENDP_ENTRIES, ExactNoise
+from sottovoce.privacy.noise import OPENDP_ENTRIES, ExactNoise, calibrate
 from sottovoce.privacy.sampling import draw
 from tests import problems
 

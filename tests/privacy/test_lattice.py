@@ -13,7 +13,7 @@ from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.privacy.lattice import BITS, calibrate
+from sottovoce.privacy.noise import BITS, calibrate
 
 opendp.mod.enable_features("contrib")
 

@@ -15,8 +15,14 @@ from scipy import stats
 
 from sottovoce.errors import DataError, LedgerError, ParameterError
 from sottovoce.privacy import noise as noise_module
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import OPENDP_ENTRIES, ExactNoise, SimulatedNoise, _laplace_draws, noise_for
+from sottovoce.privacy.noise import (
+    OPENDP_ENTRIES,
+    ExactNoise,
+    SimulatedNoise,
+    _laplace_draws,
+    calibrate,
+    noise_for,
+)
 
 FALSE_ALARM = 1e-7
 DRAWS = 100_000
@@ -237,7 +243,7 @@ def test_forked_processes_draw_different_noise():
     script = """
 import os, sys
 import numpy as np
-from sottovoce.privacy.lattice import calibrate
+from sottovoce.privacy.noise import calibrate
 from sottovoce.privacy.noise import ExactNoise, OPENDP_ENTRIES
 noise = ExactNoise()
 cases = [calibrate(1.0, 1.0, entries) for entries in (3, OPENDP_ENTRIES + 1)]

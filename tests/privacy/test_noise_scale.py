@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import ExactNoise, SimulatedNoise
+from sottovoce.privacy.noise import ExactNoise, SimulatedNoise, calibrate
 
 DRAWS = 600_000
 # Six standard errors: 0.55 %. False alarm below 1e-8 for the exact noise, which cannot be seeded.

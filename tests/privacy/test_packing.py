@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import ParameterError
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.packing import smat, svec
+from sottovoce.privacy.noise import SimulatedNoise, calibrate
+from sottovoce.privacy.release import smat, svec
 
 
 def symmetric(d, seed):

@@ -9,8 +9,7 @@ import sottovoce as sv
 from sottovoce.accounting import Ledger
 from sottovoce.accounting.events import GaussianEvent, Query
 from sottovoce.privacy import release
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.noise import SimulatedNoise, calibrate
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.prices import Prices
 from sottovoce.questions import Gradient

@@ -15,6 +15,7 @@ from sottovoce.losses import Kind, Logistic, Loss
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import Tukey
+from sottovoce.risks import bounds as risk_bounds
 from sottovoce.risks.linear import Risk
 from tests.plain import (
     Query,
@@ -194,13 +195,13 @@ def test_no_pair_moves_a_softmax_query_past_its_bound(case, classes, power, seed
     two = softmax_terms(W, z, int(rng.integers(classes)))
     public = {"radius": case.radius, "n": case.n}
     gradient = float(np.linalg.norm(one[0] - two[0])) / case.n
-    at = sensitivity.softmax_gradient_at(spread=spread, classes=classes, **public)
+    at = risk_bounds.softmax_gradient_at(spread=spread, classes=classes, **public)
     assert gradient <= at * SLACK
-    assert at <= sensitivity.softmax_gradient(**public)
+    assert at <= risk_bounds.softmax_gradient(**public)
     frobenius = float(np.linalg.norm(one[1] - two[1])) / case.n
-    assert frobenius <= sensitivity.softmax_hessian(**public) * SLACK
+    assert frobenius <= risk_bounds.softmax_hessian(**public) * SLACK
     spectral = float(np.linalg.norm(one[1] - two[1], 2)) / case.n
-    assert spectral <= sensitivity.softmax_eigenvalue(**public) * SLACK
+    assert spectral <= risk_bounds.softmax_eigenvalue(**public) * SLACK
 
 
 def test_a_known_weight_norm_tightens_a_residual_gradient():

@@ -12,6 +12,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss, Savage, Sigmoid
 from sottovoce.privacy import sensitivity
+from sottovoce.risks import bounds as risk_bounds
 from sottovoce.risks.linear import Risk
 from tests.plain import (
     TARGET_REACH,
@@ -186,15 +187,15 @@ def test_softmax_records_attain_their_bounds():
     W[0, 0] = s
     one, _ = softmax_terms(W, np.array([tilt, long, 0.0]), 1)
     two, _ = softmax_terms(W, np.array([tilt, -long, 0.0]), 1)
-    bound = sensitivity.softmax_gradient(radius=1.0, n=1)
+    bound = risk_bounds.softmax_gradient(radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.norm(one - two)) <= bound * SLACK
 
     W[0, 0], W[2, 0] = 0.0, -s
     _, one = softmax_terms(W, np.array([tilt, long, 0.0]), 0)
     _, two = softmax_terms(W, np.array([tilt, 0.0, long]), 0)
-    bound = sensitivity.softmax_hessian(radius=1.0, n=1)
+    bound = risk_bounds.softmax_hessian(radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.norm(one - two)) <= bound * SLACK
-    bound = sensitivity.softmax_eigenvalue(radius=1.0, n=1)
+    bound = risk_bounds.softmax_eigenvalue(radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.eigvalsh(one)[-1]) <= bound * SLACK
 
 
@@ -202,7 +203,7 @@ def test_softmax_records_attain_their_bounds():
 def test_softmax_at_zero_weights_moves_less_and_attains_it(classes):
     W, x = np.zeros((classes, 2)), np.array([0.6, 0.8])
     move = float(np.linalg.norm(softmax_terms(W, x, 0)[0] - softmax_terms(W, -x, 0)[0]))
-    bound = sensitivity.softmax_gradient_at(spread=0.0, classes=classes, radius=1.0, n=1)
+    bound = risk_bounds.softmax_gradient_at(spread=0.0, classes=classes, radius=1.0, n=1)
     assert move == pytest.approx(bound, rel=1e-9)
     assert bound == pytest.approx(2 * math.sqrt(1 - 1 / classes), rel=1e-9)
 

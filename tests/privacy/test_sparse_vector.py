@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from sottovoce.errors import BudgetExceeded, DataError, ParameterError
-from sottovoce.privacy.lattice import BITS, exponent_for
-from sottovoce.privacy.noise import ExactNoise, SimulatedNoise
-from sottovoce.privacy.sparse_vector import _to_lattice, first_above
+from sottovoce.privacy.noise import (
+    BITS,
+    ExactNoise,
+    SimulatedNoise,
+    _to_lattice,
+    above_threshold,
+    exponent_for,
+)
 
 QUERIES = (-3.0, 1.0, -0.5, 4.0)
 EPSILON, SENSITIVITY = 2.0, 1.0
@@ -94,7 +99,7 @@ class Scripted:
 
 def test_every_query_gets_noise_of_its_own_and_twice_the_threshold_s_shift():
     script = Scripted([10**12, -5, -5, -5])
-    assert first_above([0.0, 0.0, 0.0], 1.0, 0.5, script) is None
+    assert above_threshold([0.0, 0.0, 0.0], 1.0, 0.5, script) is None
     (moves, share), *rest = script.asked
     assert share == 0.25
     assert rest == [(2 * moves, 0.25)] * 3
@@ -120,8 +125,8 @@ def test_far_queries_are_answered_as_they_are_and_an_empty_list_by_none():
 
 
 def test_equality_counts_as_above():
-    assert first_above([0.0], 1.0, 1.0, Scripted([7, 7])) == 0
-    assert first_above([0.0], 1.0, 1.0, Scripted([8, 7])) is None
+    assert above_threshold([0.0], 1.0, 1.0, Scripted([7, 7])) == 0
+    assert above_threshold([0.0], 1.0, 1.0, Scripted([8, 7])) is None
 
 
 shifts = st.sampled_from([-1.0, 1.0]) | st.floats(-1.0, 1.0)
@@ -148,11 +153,11 @@ def test_shifting_the_noise_as_the_proof_does_keeps_the_answer_for_a_neighbour(
     exponent = exponent_for(sensitivity / epsilon)
     threshold = offset + (_to_lattice(mine[-1], exponent) + noises[-1])
     script = Scripted([threshold, *noises])
-    answer = first_above(mine, sensitivity, epsilon, script)
+    answer = above_threshold(mine, sensitivity, epsilon, script)
     moves = script.asked[0][0]
     if answer is not None:
         noises[answer] += 2 * moves
-    assert first_above(theirs, sensitivity, epsilon, Scripted([threshold + moves, *noises])) == answer
+    assert above_threshold(theirs, sensitivity, epsilon, Scripted([threshold + moves, *noises])) == answer
 
 
 def test_rounding_to_the_lattice_never_moves_a_query_further_than_the_noise_hides():
@@ -163,7 +168,7 @@ def test_rounding_to_the_lattice_never_moves_a_query_further_than_the_noise_hide
         a = sensitivity * generator.uniform(-10, 10)
         b = math.nextafter(a + sensitivity, a)
         script = Scripted([0, 0])
-        first_above([0.0], sensitivity, epsilon, script)
+        above_threshold([0.0], sensitivity, epsilon, script)
         exponent = exponent_for(sensitivity / epsilon)
         moved = _to_lattice(b, exponent) - _to_lattice(a, exponent)
         worst = max(worst, moved - script.asked[0][0])
@@ -173,7 +178,7 @@ def test_rounding_to_the_lattice_never_moves_a_query_further_than_the_noise_hide
 @given(st.floats(-40, 40).map(math.exp), st.floats(-13, 13).map(math.exp))
 def test_noise_scales_are_those_of_the_paper_up_to_the_lattice(sensitivity, epsilon):
     script = Scripted([0, 0])
-    first_above([0.0], sensitivity, epsilon, script)
+    above_threshold([0.0], sensitivity, epsilon, script)
     moves = script.asked[0][0]
     step = 2.0 ** (math.floor(math.log2(sensitivity / epsilon)) - BITS)
     # (Delta + g) at most, and g is at most 2^-38 of Delta / epsilon.

@@ -24,7 +24,7 @@ from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
-    from sottovoce.privacy.lattice import Noising
+    from sottovoce.privacy.noise import Noising
 
 TARGET = (-1.0, 1.0)
 

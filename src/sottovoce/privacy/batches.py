@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.privacy.lattice import Noising
-    from sottovoce.privacy.noise import Noise
+    from sottovoce.privacy.noise import Noise, Noising
     from sottovoce.questions import Question
     from sottovoce.risks.protocol import ExactRisk
 

@@ -13,8 +13,7 @@ from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.privacy import release
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.noise import Noise, noise_for
+from sottovoce.privacy.noise import Noise, calibrate, noise_for
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run

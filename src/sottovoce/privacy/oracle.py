@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, final
 
 from sottovoce.accounting.events import GaussianEvent, PureEvent
-from sottovoce.privacy import release, sparse_vector
+from sottovoce.privacy import release
 from sottovoce.privacy.batches import BatchOracle
+from sottovoce.privacy.noise import insist_payable
 from sottovoce.privacy.prices import Prices, insist_known
 from sottovoce.problem import Calibration
 from sottovoce.questions import Answer, Backtrack
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.accounting import Run
-    from sottovoce.privacy.lattice import Noising
-    from sottovoce.privacy.noise import Noise
+    from sottovoce.privacy.noise import Noise, Noising
     from sottovoce.questions import Geometry, Question
     from sottovoce.risks.protocol import ExactRisk
 
@@ -61,7 +61,7 @@ class Oracle(Prices):
         question = question.admitted(self.problem)
         moves = question.moves(self._bounds)
         epsilon = self._run.currency.pure_epsilon(self._affordable(units))
-        sparse_vector.insist_payable(moves, epsilon)
+        insist_payable(moves, epsilon)
         return release.pure(
             self._run,
             PureEvent(question.kind, epsilon),

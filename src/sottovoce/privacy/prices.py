@@ -16,16 +16,16 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.privacy.lattice import calibrate
-from sottovoce.privacy.packing import packing_for
+from sottovoce.privacy.noise import calibrate
+from sottovoce.privacy.release import packing_for
 from sottovoce.problem import Calibration
 from sottovoce.questions import Derivatives, Gradient, Hessian, Question, Questions, arguments
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.privacy.lattice import Noising
-    from sottovoce.privacy.packing import Packing
+    from sottovoce.privacy.noise import Noising
+    from sottovoce.privacy.release import Packing
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Backtrack, Geometry
 

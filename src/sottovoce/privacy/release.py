@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
-from sottovoce.errors import LedgerError
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.questions import Form
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Event, Run
     from sottovoce.accounting.events import PureEvent
-    from sottovoce.arrays import Vector
-    from sottovoce.privacy.lattice import Noising
-    from sottovoce.privacy.noise import Noise
+    from sottovoce.privacy.noise import Noise, Noising
+
 
 T = TypeVar("T")
 
@@ -47,3 +53,74 @@ def pure(run: Run, event: PureEvent, mechanism: Callable[[], T]) -> T:
     """Charge `event`, then run a mechanism that is private by itself at that epsilon."""
     run.charge(event)
     return mechanism()
+
+
+SQRT2 = math.sqrt(2.0)
+
+
+@lru_cache(maxsize=8)
+def _layout(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Vector]:
+    """Flat positions of the upper triangle, of its mirror image, and the weight of each entry."""
+    rows, columns = np.triu_indices(d)
+    upper, mirror = rows * d + columns, columns * d + rows
+    weights = np.where(rows == columns, 1.0, SQRT2)
+    for array in (upper, mirror, weights):
+        array.setflags(write=False)
+    return upper, mirror, weights
+
+
+def svec(A: Matrix) -> Vector:
+    """Upper triangle of a symmetric matrix, off-diagonals times sqrt2: length d(d+1)/2.
+
+    ||svec(A) - svec(B)||_2 = ||A - B||_F, because each off-diagonal entry appears twice in the matrix.
+    Rounding moves the vector by at most 2^-52 ||A||_F."""
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ParameterError(f"svec takes a square matrix, got shape {A.shape}.")
+    upper, _, weights = _layout(A.shape[0])
+    return A.ravel()[upper] * weights
+
+
+def smat(v: Vector) -> Matrix:
+    """The exactly symmetric matrix whose svec is v."""
+    d = (math.isqrt(8 * v.size + 1) - 1) // 2
+    if v.ndim != 1 or d * (d + 1) // 2 != v.size:
+        raise ParameterError(f"smat takes a vector of length d(d+1)/2, got shape {v.shape}.")
+    upper, mirror, weights = _layout(d)
+    entries = v / weights
+    flat = np.empty(d * d)
+    flat[upper] = entries
+    flat[mirror] = entries
+    return flat.reshape(d, d)
+
+
+class Packing(NamedTuple):
+    """A way to write an answer as a vector no longer than its norm, and back.
+
+    Noise of sd s on the vector has, in a matrix, sd at most s * widening on the diagonal and exactly or at
+    most s * widening / sqrt2 off it."""
+
+    pack: Callable[[Any], Vector]
+    unpack: Callable[[Vector], Any]
+    widening: float = 1.0
+
+
+def triangle(A: Matrix) -> Vector:
+    """The upper triangle as it stands: ||triangle(A)||_2 <= ||A||_F, off-diagonals counted once."""
+    return svec(A) / _layout(A.shape[0])[2]
+
+
+def mirrored(v: Vector) -> Matrix:
+    """The exactly symmetric matrix whose upper triangle is v."""
+    d = (math.isqrt(8 * v.size + 1) - 1) // 2
+    return smat(v * _layout(d)[2])
+
+
+def packing_for(form: Form, *, published: bool = False) -> Packing:
+    """For a matrix `svec`, or the paper's independent noise of one sd on and above the diagonal."""
+    match form:
+        case Form.NUMBER:
+            return Packing(lambda number: np.array([number]), lambda released: float(released[0]))
+        case Form.VECTOR:
+            return Packing(lambda vector: vector, lambda released: released)
+        case Form.SYMMETRIC:
+            return Packing(triangle, mirrored, SQRT2) if published else Packing(svec, smat)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REPLACE_ONE = Relation.REPLACE_ONE
 
-_ROUND_UP = 1.0 + 2.0**-48
+ROUND_UP = 1.0 + 2.0**-48
 """Outweighs the rounding of the few operations in each formula."""
 
 
@@ -41,17 +41,17 @@ def _mean_moves(distance: float, n: int) -> float:
         raise ParameterError(
             f"one record moves by {distance}; bounds must be finite and at least 0. Check the constants."
         )
-    return distance / n * _ROUND_UP
-
-
-def _two_or_one(longest: float, relation: Relation) -> float:
-    """Terms that may point anywhere: two of them are twice the longest apart."""
-    return relation.distance(diameter=2.0 * longest, norm=longest)
+    return distance / n * ROUND_UP
 
 
 def mean(*, diameter: float, norm: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Mean of any terms, from the diameter of their set and the longest of them."""
     return _mean_moves(relation.distance(diameter=diameter, norm=norm), n)
+
+
+def terms(*, longest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
+    """Mean of terms that may point anywhere: two of them are twice the longest apart."""
+    return mean(diameter=2.0 * longest, norm=longest, n=n, relation=relation)
 
 
 def value(*, highest: float, lowest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
@@ -77,7 +77,7 @@ def value_at(
     reach = radius * weight_norm + target_reach
     lowest = float(loss.value(np.array([reach]))[0]) if loss.kind is Kind.MARGIN else 0.0
     highest = weight * loss.value_within(reach)
-    return value(highest=highest, lowest=least_weight * lowest / _ROUND_UP, n=n, relation=relation)
+    return value(highest=highest, lowest=least_weight * lowest / ROUND_UP, n=n, relation=relation)
 
 
 def value_difference(
@@ -86,7 +86,7 @@ def value_difference(
     """f(w) - f(w + p): 2 sup|phi'| R ||p|| / n.
 
     One record's loss changes by at most sup|phi'| |<x, p>| <= sup|phi'| R ||p||, in either direction."""
-    return _mean_moves(_two_or_one(slope * radius * step_norm, relation), n)
+    return terms(longest=slope * radius * step_norm, n=n, relation=relation)
 
 
 def trial_grid(
@@ -118,12 +118,12 @@ def normalized_trials(
     """(f(w) - f(w + p_j)) / ||p_j|| for `count` steps, in l2: sqrt(count) 2 sup|phi'| R / n.
 
     Each entry moves by at most 2 sup|phi'| R / n, whatever its step; all do when the steps are parallel."""
-    return _mean_moves(_two_or_one(slope * radius * math.sqrt(count), relation), n)
+    return terms(longest=slope * radius * math.sqrt(count), n=n, relation=relation)
 
 
 def gradient(*, slope: float, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Gradient at any weights, l2: 2 sup|phi'| R / n: two vectors no longer than sup|phi'| R."""
-    return _mean_moves(_two_or_one(slope * radius, relation), n)
+    return terms(longest=slope * radius, n=n, relation=relation)
 
 
 def gradient_at(
@@ -142,7 +142,7 @@ def gradient_at(
     copy of it towards 0, into its own convex hull: the largest weight times the diameter covers all classes.
     Residual losses: 2 R sup{|phi'(t)| : |t| <= R ||w|| + Y} / n. Neither exceeds `gradient`."""
     reach = radius * weight_norm
-    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * _ROUND_UP))
+    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * ROUND_UP))
     diameter = 2.0 * steepest
     if loss.kind is Kind.MARGIN:
         diameter = min(2.0 * loss.slope, contribution_diameter(loss, reach))
@@ -169,10 +169,10 @@ def capped_gradient_at(
     times a point of that set. The set reaches to R although influence ends at C: the diameter at C ||w|| is
     no bound."""
     reach = radius * weight_norm
-    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * _ROUND_UP))
+    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * ROUND_UP))
     diameter = 2.0 * steepest
     if loss.kind is Kind.MARGIN and loss.curvature_low == 0.0:
-        at_zero = abs(float(loss.first(np.zeros(1))[0])) * _ROUND_UP
+        at_zero = abs(float(loss.first(np.zeros(1))[0])) * ROUND_UP
         diameter = min(diameter, max(contribution_diameter(loss, reach), at_zero + steepest))
     return _mean_moves(relation.distance(diameter=diameter, norm=steepest) * influence, n)
 
@@ -256,49 +256,3 @@ def _checked_balance(balance: float) -> float:
     if not 0.0 < balance < math.inf:
         raise ParameterError(f"balance is {balance}; it must be finite and above 0.")
     return balance
-
-
-def softmax_gradient(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
-    """Softmax gradient, l2: 2 sqrt2 R / n: one record gives (p - e_y) x' and ||p - e_y|| <= sqrt2."""
-    return _mean_moves(_two_or_one(math.sqrt(2.0) * radius, relation), n)
-
-
-def softmax_gradient_at(
-    *,
-    spread: float,
-    classes: int,
-    radius: float,
-    n: int,
-    influence: float | None = None,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
-
-    C bounds what a record counts times its length, R where nothing is said.
-
-    Two probabilities differ at most by the factor e^s, s = R spread. Such p are mixtures of those with only
-    two distinct entries, k of them e^s times the rest, and a convex function is largest at one of these."""
-    ratio = math.exp(-radius * spread * _ROUND_UP)
-    largest = 0.0
-    for high in range(classes):
-        top = 1.0 / (high + (classes - high) * ratio) if high else 1.0 / classes
-        low = top * ratio if high else top
-        squares = high * top * top + (classes - high) * low * low
-        largest = max(largest, squares + 1.0 - 2.0 * low)
-    longest = min(2.0, largest) ** 0.5 * (radius if influence is None else influence)
-    return _mean_moves(_two_or_one(longest, relation), n)
-
-
-def softmax_hessian(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
-    """Softmax Hessian, Frobenius: R^2 / (sqrt2 n).
-
-    One record gives A (x) xx', A = diag(p) - pp' positive semidefinite. With S = sum p^2 and sum p^3 >= S^2,
-    ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4; two semidefinite terms are at most sqrt2 / 2 apart."""
-    return _mean_moves(relation.distance(diameter=math.sqrt(0.5), norm=0.5) * radius**2, n)
-
-
-def softmax_eigenvalue(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
-    """Any eigenvalue of the softmax Hessian: R^2 / (2n).
-
-    A difference of semidefinite terms has spectral norm at most the larger of the two, ||A|| <= 1/2."""
-    return _mean_moves(relation.distance(diameter=0.5, norm=0.5) * radius**2, n)

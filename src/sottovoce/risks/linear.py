@@ -21,11 +21,11 @@ from sottovoce.losses import Kind, Loss
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy.bounds import Bounds
-from sottovoce.privacy.model_bounds import LinearBounds
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import L2, Regularizer
+from sottovoce.risks.bounds import LinearBounds
 from sottovoce.risks.reshaped import ReshapedRisk
 
 _LARGEST_REACH = 1e100

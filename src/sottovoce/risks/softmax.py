@@ -15,10 +15,10 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import softmax as softmax_kernels
-from sottovoce.privacy.model_bounds import SoftmaxBounds
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.regularizers import L2, Regularizer
+from sottovoce.risks.bounds import SoftmaxBounds
 from sottovoce.risks.linear import checked_weights
 from sottovoce.risks.reshaped import ReshapedRisk
 

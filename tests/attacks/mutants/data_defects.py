@@ -121,21 +121,21 @@ PARTITIONS = (
 MATRICES = (
     Mutant(
         "sqrt2 dropped in svec",
-        "privacy/packing.py",
+        "privacy/release.py",
         "SQRT2 = math.sqrt(2.0)",
         "SQRT2 = 1.0",
         "tests/privacy/test_packing.py::test_the_distance_of_vectors_is_the_frobenius_distance_of_matrices",
     ),
     Mutant(
         "sqrt2 on the diagonal of svec",
-        "privacy/packing.py",
+        "privacy/release.py",
         "np.where(rows == columns, 1.0, SQRT2)",
         "np.where(rows == columns, SQRT2, 1.0)",
         "tests/privacy/test_packing.py",
     ),
     Mutant(
         "svec undone the wrong way",
-        "privacy/packing.py",
+        "privacy/release.py",
         "entries = v / weights",
         "entries = v * weights",
         "tests/privacy/test_packing.py",
@@ -146,23 +146,23 @@ BOUNDS = (
     Mutant(
         "sensitivity over n + 1",
         "privacy/sensitivity.py",
-        "distance / n * _ROUND_UP",
+        "distance / n * ROUND_UP",
         "distance / (n + 1)",
         f"{ATTAINED} -k gram",
     ),
     Mutant(
         "gradient's factor 2 dropped",
         "privacy/sensitivity.py",
-        "    return _mean_moves(_two_or_one(slope * radius, relation), n)\n",
+        "    return terms(longest=slope * radius, n=n, relation=relation)\n",
         "    return _mean_moves(slope * radius, n)\n",
         f"{ATTAINED} -k steepest",
     ),
     Mutant(
         "residual gradient ignores the target's reach",
         "privacy/sensitivity.py",
-        "slope_within((reach + target_reach) * _ROUND_UP))\n    diameter = 2.0 * steepest\n"
+        "slope_within((reach + target_reach) * ROUND_UP))\n    diameter = 2.0 * steepest\n"
         "    if loss.kind is Kind.MARGIN:\n",
-        "slope_within(reach * _ROUND_UP))\n    diameter = 2.0 * steepest\n    if loss.kind is Kind.MARGIN:\n",
+        "slope_within(reach * ROUND_UP))\n    diameter = 2.0 * steepest\n    if loss.kind is Kind.MARGIN:\n",
         f"{MOVES} gradient_past",
     ),
     Mutant(
@@ -203,8 +203,8 @@ BOUNDS = (
     Mutant(
         "value difference: factor 2 dropped",
         "privacy/sensitivity.py",
-        "_mean_moves(_two_or_one(slope * radius * step_norm, relation)",
-        "_mean_moves(slope * radius * step_norm",
+        "terms(longest=slope * radius * step_norm, ",
+        "terms(longest=0.5 * slope * radius * step_norm, ",
         f"{ATTAINED} -k trial_values",
     ),
     Mutant(
@@ -223,9 +223,9 @@ BOUNDS = (
     ),
     Mutant(
         "softmax Hessian halved",
-        "privacy/sensitivity.py",
-        "relation.distance(diameter=math.sqrt(0.5), norm=0.5)",
-        "0.5 * math.sqrt(0.5)",
+        "risks/bounds.py",
+        "diameter=math.sqrt(0.5) * radius**2",
+        "diameter=0.5 * math.sqrt(0.5) * radius**2",
         f"{ATTAINED} -k softmax_records",
     ),
 )

@@ -129,15 +129,15 @@ RELATIONS = (
     Mutant(
         "zero-out charged where one is replaced",
         "accounting/relations.py",
-        "self is Relation.REPLACE_ONE",
-        "self is Relation.ZERO_OUT",
+        "return diameter if self is Relation.REPLACE_ONE else norm",
+        "return diameter if self is Relation.ZERO_OUT else norm",
         f"{CAPPED} -k past_its_bound",
     ),
     Mutant(
         "zeroed value as cheap as a replaced one",
         "privacy/sensitivity.py",
-        "relation.distance(diameter=highest - lowest, norm=highest)",
-        "relation.distance(diameter=highest - lowest, norm=highest - lowest)",
+        "mean(diameter=highest - lowest, norm=highest,",
+        "mean(diameter=highest - lowest, norm=highest - lowest,",
         f"{CAPPED} -k zeroed_out",
     ),
     Mutant(

@@ -31,7 +31,7 @@ MOMENTS_OF_SCORES = (
     ),
     Mutant(
         "slope of the score moment without the target",
-        "privacy/model_bounds.py",
+        "risks/bounds.py",
         "reach = self.problem.radius * norm_above(w) + self.problem.label_reach",
         "reach = self.problem.radius * norm_above(w)",
         f"{CAPPED} -k past_its_bound",

@@ -89,7 +89,7 @@ LIMITS = (
     ),
     Mutant(
         "bound of a limited gradient once the limit instead of twice",
-        "privacy/model_bounds.py",
+        "risks/bounds.py",
         "return replace(self, loss=Limited(self.loss, limit), problem=replace(self.problem, slope=limit))",
         "return replace(self, loss=Limited(self.loss, limit / 2), problem=replace(self.problem, slope=limit))",
         f"{_LIMITED} -k attained",

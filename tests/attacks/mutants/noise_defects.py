@@ -49,41 +49,41 @@ SCALES = (
     Mutant("long answers' noise halved", "privacy/noise.py", _VECTORIZED, f"0.5 * {_VECTORIZED}", SCALE),
     Mutant(
         "calibration 1 % small",
-        "privacy/lattice.py",
+        "privacy/noise.py",
         _SCALE,
         _SCALE.replace("rounded", "0.99 * rounded"),
         f"{LATTICE}::test_the_charge_never_exceeds_what_was_asked_and_covers_rounding",
     ),
     Mutant(
         "calibration 5 % small",
-        "privacy/lattice.py",
+        "privacy/noise.py",
         _SCALE,
         _SCALE.replace("rounded", "0.95 * rounded"),
         LATTICE,
     ),
     Mutant(
         "calibration halved",
-        "privacy/lattice.py",
+        "privacy/noise.py",
         _SCALE,
         _SCALE.replace("rounded", "0.5 * rounded"),
         LATTICE,
     ),
     Mutant(
         "variance taken for deviation",
-        "privacy/lattice.py",
+        "privacy/noise.py",
         "mu = math.sqrt(mu_squared)",
         "mu = mu_squared",
         LATTICE,
     ),
-    Mutant("rounding to the lattice forgotten", "privacy/lattice.py", _ROUNDED, "sensitivity", LATTICE),
+    Mutant("rounding to the lattice forgotten", "privacy/noise.py", _ROUNDED, "sensitivity", LATTICE),
     Mutant(
         "rounding counted for one entry",
-        "privacy/lattice.py",
+        "privacy/noise.py",
         _ROUNDED,
         "(sensitivity + math.ldexp(1.0, exponent))",
         LATTICE,
     ),
-    Mutant("lattice too coarse", "privacy/lattice.py", "[1] - 1 - BITS", "[1] + 19 - BITS", LATTICE),
+    Mutant("lattice too coarse", "privacy/noise.py", "[1] - 1 - BITS", "[1] + 19 - BITS", LATTICE),
     Mutant(
         "simulated Laplace noise 5 % small",
         "privacy/noise.py",
@@ -174,24 +174,24 @@ REUSED = (
 )
 
 SPARSE_VECTOR = (
-    Mutant("threshold without noise", "privacy/sparse_vector.py", _THRESHOLD, "    threshold = 0\n", SVT),
+    Mutant("threshold without noise", "privacy/noise.py", _THRESHOLD, "    threshold = 0\n", SVT),
     Mutant(
         "queries without noise",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         _COMPARED,
         "        if _to_lattice(query, exponent) >= threshold:",
         SVT,
     ),
     Mutant(
         "query noise as small as the threshold's",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         _COMPARED,
         _COMPARED.replace("2 * moves", "moves"),
         SVT,
     ),
     Mutant(
         "one noise for all queries",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         f"{_THRESHOLD}    for index, query in enumerate(queries):\n{_COMPARED}",
         f"{_THRESHOLD}    same = laplace(2 * moves, epsilon / 2)\n"
         "    for index, query in enumerate(queries):\n"
@@ -200,14 +200,14 @@ SPARSE_VECTOR = (
     ),
     Mutant(
         "threshold drawn again for every query",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         _COMPARED,
         f"        threshold = laplace(moves, epsilon / 2)\n{_COMPARED}",
         SVT,
     ),
     Mutant(
         "epsilon spent twice",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         f"{_THRESHOLD}    for index, query in enumerate(queries):\n{_COMPARED}",
         f"{_THRESHOLD}    for index, query in enumerate(queries):\n{_COMPARED}".replace(
             "epsilon / 2", "epsilon"
@@ -216,14 +216,14 @@ SPARSE_VECTOR = (
     ),
     Mutant(
         "goes on after its answer",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         "            return index\n    return None",
         "            found = index\n    return locals().get('found')",
         "tests/privacy/test_sparse_vector.py::test_queries_are_computed_one_by_one_and_no_further_than_the_answer",
     ),
     Mutant(
         "a query's rounding forgotten",
-        "privacy/sparse_vector.py",
+        "privacy/noise.py",
         "math.floor(math.ldexp(sensitivity, -exponent)) + 1",
         "math.floor(math.ldexp(sensitivity, -exponent))",
         "tests/privacy/test_sparse_vector.py -k rounding_to_the_lattice",

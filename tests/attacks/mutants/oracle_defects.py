@@ -160,7 +160,7 @@ ARGUMENTS = (
     Mutant(
         "a search found too poor after the charge",
         "privacy/oracle.py",
-        "        sparse_vector.insist_payable(moves, epsilon)\n",
+        "        insist_payable(moves, epsilon)\n",
         "",
         f"{_ARGUMENTS} -k too_poor",
     ),

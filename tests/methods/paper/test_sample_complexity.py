@@ -21,7 +21,7 @@ from sottovoce.methods.paper.sample_complexity import (
     short_step,
 )
 from sottovoce.methods.paper.sample_laws import Corrected, Printed
-from sottovoce.privacy.packing import packing_for
+from sottovoce.privacy.release import packing_for
 from sottovoce.problem import Problem
 from sottovoce.questions import Form
 from sottovoce.result import Tolerance

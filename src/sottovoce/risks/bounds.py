@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.losses.limited import Limited
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.bounds import Bounds, norm_above
@@ -80,7 +82,7 @@ class SoftmaxBounds(Bounds):
     def gradient_moves(self, w: Vector) -> float:
         """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
         classes = w.reshape(self.problem.outputs, -1)
-        return sensitivity.softmax_gradient_at(
+        return softmax_gradient_at(
             spread=max(norm_above(a - b) for a in classes for b in classes),
             classes=self.problem.outputs,
             radius=self.problem.radius,
@@ -89,10 +91,10 @@ class SoftmaxBounds(Bounds):
         )
 
     def hessian_moves(self) -> float:
-        return sensitivity.softmax_hessian(radius=self.problem.root_energy, **self._tables)
+        return softmax_hessian(radius=self.problem.root_energy, **self._tables)
 
     def eigenvalue_moves(self) -> float:
-        return sensitivity.softmax_eigenvalue(radius=self.problem.root_energy, **self._tables)
+        return softmax_eigenvalue(radius=self.problem.root_energy, **self._tables)
 
     def value_moves(self, weight_norm: float) -> float:
         highest = self.problem.weight * self.highest(weight_norm)
@@ -101,3 +103,49 @@ class SoftmaxBounds(Bounds):
     def highest(self, weight_norm: float) -> float:
         """log K + sqrt2 R ||W||."""
         return self.problem.value_at_zero + self.problem.slope * self.problem.radius * weight_norm
+
+
+def softmax_gradient(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
+    """Softmax gradient, l2: 2 sqrt2 R / n: one record gives (p - e_y) x' and ||p - e_y|| <= sqrt2."""
+    return sensitivity.terms(longest=math.sqrt(2.0) * radius, n=n, relation=relation)
+
+
+def softmax_gradient_at(
+    *,
+    spread: float,
+    classes: int,
+    radius: float,
+    n: int,
+    influence: float | None = None,
+    relation: Relation = Relation.REPLACE_ONE,
+) -> float:
+    """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
+
+    C bounds what a record counts times its length, R where nothing is said.
+
+    Two probabilities differ at most by the factor e^s, s = R spread. Such p are mixtures of those with only
+    two distinct entries, k of them e^s times the rest, and a convex function is largest at one of these."""
+    ratio = math.exp(-radius * spread * sensitivity.ROUND_UP)
+    largest = 0.0
+    for high in range(classes):
+        top = 1.0 / (high + (classes - high) * ratio) if high else 1.0 / classes
+        low = top * ratio if high else top
+        squares = high * top * top + (classes - high) * low * low
+        largest = max(largest, squares + 1.0 - 2.0 * low)
+    longest = min(2.0, largest) ** 0.5 * (radius if influence is None else influence)
+    return sensitivity.terms(longest=longest, n=n, relation=relation)
+
+
+def softmax_hessian(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
+    """Softmax Hessian, Frobenius: R^2 / (sqrt2 n).
+
+    One record gives A (x) xx', A = diag(p) - pp' positive semidefinite. With S = sum p^2 and sum p^3 >= S^2,
+    ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4; two semidefinite terms are at most sqrt2 / 2 apart."""
+    return sensitivity.mean(diameter=math.sqrt(0.5) * radius**2, norm=0.5 * radius**2, n=n, relation=relation)
+
+
+def softmax_eigenvalue(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
+    """Any eigenvalue of the softmax Hessian: R^2 / (2n).
+
+    A difference of semidefinite terms has spectral norm at most the larger of the two, ||A|| <= 1/2."""
+    return sensitivity.mean(diameter=0.5 * radius**2, norm=0.5 * radius**2, n=n, relation=relation)
