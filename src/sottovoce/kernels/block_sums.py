@@ -126,9 +126,9 @@ def tally_for(rows: Rows, loss: Loss, *, slopes_only: bool = False) -> Tally:
     `slopes_only`: sums of phi will not be read, so a limited loss may be its base with another clamp."""
     if is_compiled(rows.n * rows.dim):
         from sottovoce.kernels.compiled import block_sums as tallies_compiled
-        from sottovoce.kernels.compiled import losses as laws_compiled
+        from sottovoce.kernels.compiled.twins import sloping_twin_of, twin_of
 
-        twin = (laws_compiled.sloping_twin_of if slopes_only else laws_compiled.twin_of)(loss)
+        twin = (sloping_twin_of if slopes_only else twin_of)(loss)
         if twin is not None:
             return (tallies_compiled.SparseTally if rows.sparse else tallies_compiled.DenseTally)(twin)
     return PlainTally(loss, view_for(rows))

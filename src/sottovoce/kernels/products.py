@@ -1,9 +1,9 @@
 """Products of a block of float32 rows with float64 vectors: the reference in NumPy, and which one to use.
 
 The environment variable SOTTOVOCE_KERNELS chooses: `reference` casts each block to float64 and multiplies by
-BLAS or scipy; `compiled` (numba, extra `sottovoce[fast]`) casts each entry in a register. Unset, large
-tables take the compiled path where numba is installed. Either way a sum of m terms meets at most m roundings,
-which is all that `rounding` asks, and a row's product depends on that row and its place in the block.
+BLAS or scipy; `compiled` casts each entry in a register and is there wherever numba has wheels. Unset, large
+tables take the compiled path if they can. Either way a sum of m terms meets at most m roundings, which is all
+that `rounding` asks, and a row's product depends on that row and its place in the block.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def is_compiled(entries: int) -> bool:
             if _has_numba():
                 return True
             raise ParameterError(
-                "SOTTOVOCE_KERNELS=compiled needs numba. Install sottovoce[fast], or unset the variable."
+                "SOTTOVOCE_KERNELS=compiled needs numba, which has no wheels for this platform. Build it, or "
+                "unset the variable: NumPy gives the same numbers to within the allowance."
             )
         case other:
             raise ParameterError(

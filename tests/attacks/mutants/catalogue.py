@@ -12,6 +12,7 @@ from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.inference_defects import MOMENTS_OF_SCORES
+from tests.attacks.mutants.kernel_defects import FORMULAS
 from tests.attacks.mutants.method_defects import LEVELS, LIMITS, REFUSALS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
@@ -30,6 +31,7 @@ _EVERYTHING = (
     *MATRICES,
     *BOUNDS,
     *ROUNDING,
+    *FORMULAS,
     *BATCHES,
     *GEOMETRY,
     *RELATIONS,

@@ -16,9 +16,10 @@ from sottovoce.data.rows import Block
 from sottovoce.kernels.block_sums import Tally
 from sottovoce.kernels.compiled import losses as laws
 from sottovoce.kernels.compiled.jit import compiled
-from sottovoce.kernels.compiled.losses import RUN, Twin
+from sottovoce.kernels.compiled.losses import RUN
 from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
 from sottovoce.kernels.compiled.simd import WIDTH
+from sottovoce.kernels.compiled.twins import Twin
 
 _RUN_ENTRIES = 2**13
 """Entries of a run: 32 KB of float32."""

@@ -17,10 +17,30 @@ _LEAST = -700.0
 _LOG2_HIGH = 6.93147180369123816490e-01
 _LOG2_LOW = 1.90821492927058770002e-10
 
+_FRACTION = 2**52 - 1
+_ONE = 1023 << 52
+"""Bits of a float64: those after the binary point, and the exponent of 1."""
+
 
 @compiled()
 def decay(t: float) -> float:
     """exp(-|t|)."""
+    quotient, r, power = _reduced(t)
+    return (quotient * r + 1.0) * power
+
+
+@compiled()
+def fading(t: float) -> tuple[float, float]:
+    """exp(-|t|) and 1 - exp(-|t|), each to a few units in the last place of its own value.
+
+    1 - 2^k e^r = (1 - 2^k) - 2^k (e^r - 1): the first difference is exact, and 0 for k = 0."""
+    quotient, r, power = _reduced(t)
+    return (quotient * r + 1.0) * power, (1.0 - power) - power * (quotient * r)
+
+
+@compiled()
+def _reduced(t: float) -> tuple[float, float, float]:
+    """(e^r - 1)/r, r and 2^k with exp(-|t|) = 2^k e^r."""
     x = max(-abs(t), _LEAST)
     k = np.floor(x * 1.4426950408889634 + 0.5)
     r = (x - k * _LOG2_HIGH) - k * _LOG2_LOW
@@ -36,16 +56,32 @@ def decay(t: float) -> float:
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
     p = p * r + 1.0
-    p = p * r + 1.0
-    power = np.int64((np.int64(k) + 1023) << 52)
-    result: float = p * power.view(np.float64)
-    return result
+    bits = np.int64((np.int64(k) + 1023) << 52)
+    power: float = bits.view(np.float64)
+    return p, r, power
 
 
 @compiled()
 def log_ratio(a: float, b: float) -> float:
     """log(a/b) for a and b in [1, 2]."""
-    s = (a - b) / (a + b)
+    return _twice_artanh((a - b) / (a + b))
+
+
+@compiled()
+def log_sum(z: float) -> float:
+    """log(1 + z) for z from 0 to 1e307, to a few units in the last place of its own value.
+
+    1 + z = 2^k m with m in [1, 2), and log(m) = 2 artanh((m - 1)/(m + 1)). For k = 0, m - 1 is z itself."""
+    whole = np.float64(1.0 + z).view(np.int64)
+    k = (whole >> 52) - 1023
+    m = np.int64((whole & _FRACTION) | _ONE).view(np.float64)
+    rest = z if k == 0 else m - 1.0
+    result: float = k * _LOG2_HIGH + (k * _LOG2_LOW + _twice_artanh(rest / (m + 1.0)))
+    return result
+
+
+@compiled()
+def _twice_artanh(s: float) -> float:
     z = s * s
     p = 0.084353503305486046991
     p = p * z + 0.051613346352495409549

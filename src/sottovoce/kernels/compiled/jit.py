@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,10 +26,30 @@ def compiled(*, reorder: bool = False) -> Callable[[F], F]:
     }
 
     def compile_(function: F) -> F:
+        code: Any = numba.njit(**options)(function)
         try:
-            code: F = numba.njit(cache=True, **options)(function)
+            code._cache = _Kept(function)
         except RuntimeError:
-            code = numba.njit(**options)(function)
-        return code
+            return code  # type: ignore[no-any-return]
+        return code  # type: ignore[no-any-return]
 
     return compile_
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]  # numba comes without types
+    """Machine code on disk, kept under what it was made from.
+
+    Numba looks at the file of the function alone, while the code holds functions of other files as well:
+    without the fingerprint a new formula there would leave the old one in use."""
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        return (*super()._index_key(signature, codegen), _fingerprint())
+
+
+@cache
+def _fingerprint() -> str:
+    """Digest of every source that is compiled."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

@@ -11,66 +11,17 @@ Records with weights take a logarithm each, by a polynomial.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from sottovoce.kernels.compiled import residuals
 from sottovoce.kernels.compiled.exponential import decay, log_ratio
 from sottovoce.kernels.compiled.jit import compiled
-from sottovoce.losses import Kind, Logistic, Loss, PseudoHuber, Savage, Sigmoid, SoftplusHinge
-from sottovoce.losses.limited import Limited
-from sottovoce.losses.weighted import ClassWeighted
+from sottovoce.kernels.compiled.twins import LOGISTIC, SAVAGE, SIGMOID, Twin
 
 RUN = 128
 """Most rows in a run."""
-
-_LOGISTIC, _SIGMOID, _SAVAGE, _PSEUDO_HUBER = range(4)
-
-
-class Twin(NamedTuple):
-    """A loss as compiled code takes it: logistic ones of s = scale (t - shift), pseudo-Huber of t/scale.
-
-    `negative` and `positive` are what records of each class count; elsewhere both are 1."""
-
-    family: int
-    margin: bool
-    scale: float
-    shift: float
-    slope: float
-    low: float
-    high: float
-    negative: float = 1.0
-    positive: float = 1.0
-
-
-def twin_of(loss: Loss) -> Twin | None:
-    """The loss for compiled code; None where it has no compiled formula."""
-    match loss:
-        case ClassWeighted(base, negative, positive):
-            twin = twin_of(base)
-            return twin and twin._replace(negative=negative, positive=positive)
-        case Logistic():
-            family, scale, shift = _LOGISTIC, 1.0, 0.0
-        case SoftplusHinge(scale):
-            family, shift = _LOGISTIC, 1.0
-        case Sigmoid():
-            family, scale, shift = _SIGMOID, 1.0, 0.0
-        case Savage():
-            family, scale, shift = _SAVAGE, 1.0, 0.0
-        case PseudoHuber(scale):
-            family, shift = _PSEUDO_HUBER, 0.0
-        case _:
-            return None
-    bounds = (loss.slope, -loss.curvature_low, loss.curvature_high)
-    return Twin(family, loss.kind is Kind.MARGIN, scale, shift, *bounds)
-
-
-def sloping_twin_of(loss: Loss) -> Twin | None:
-    """The loss for passes that read phi' alone: limiting slopes is clamping them lower."""
-    if not isinstance(loss, Limited):
-        return twin_of(loss)
-    twin = twin_of(loss.base)
-    return twin and twin._replace(slope=loss.limit)
 
 
 @compiled()
@@ -99,7 +50,7 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
     below, are room for a run."""
     if weights.size:
         return _counted_tangent(twin, t, targets, weights, slopes, values)
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         return _logistic_tangent(twin, t, targets, slopes)
     _plain(twin, t, values, slopes)
     for i in range(t.size):
@@ -110,27 +61,25 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
 @compiled()
 def curvatures(twin: Twin, t: Any, targets: Any, out: Any) -> None:
     """phi''(t_i) times what the record counts."""
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         for i in range(t.size):
             e = decay(twin.scale * (t[i] - twin.shift))
             share = 1.0 / (1.0 + e)
             out[i] = twin.scale * e * share * share
-    elif twin.family == _SIGMOID:
+    elif twin.family == SIGMOID:
         for i in range(t.size):
             e = decay(t[i])
             share = 1.0 / (1.0 + e)
             bend = e * share * share * (1.0 - e) * share
             out[i] = bend if t[i] >= 0.0 else -bend
-    elif twin.family == _SAVAGE:
+    elif twin.family == SAVAGE:
         for i in range(t.size):
             e = decay(t[i])
             share = 1.0 / (1.0 + e)
             p = (e if t[i] >= 0.0 else 1.0) * share
             out[i] = 2.0 * p * e * share * share * (2.0 - 3.0 * p)
     else:
-        for i in range(t.size):
-            inverse = 1.0 / _root(twin, t[i])
-            out[i] = inverse * inverse * inverse
+        residuals.curvatures(twin, t, out)
     for i in range(t.size):
         out[i] = min(max(out[i], twin.low), twin.high) * _count(twin, targets[i])
 
@@ -138,7 +87,7 @@ def curvatures(twin: Twin, t: Any, targets: Any, out: Any) -> None:
 @compiled()
 def mark(twin: Twin, t: Any, marks: Any, slopes: Any) -> None:
     """What `drop` needs to know of where it starts: 1 + e for a logarithm of it, else phi(t_i)."""
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         for i in range(t.size):
             marks[i] = 1.0 + decay(twin.scale * (t[i] - twin.shift))
     else:
@@ -152,7 +101,7 @@ def drop(
     """Sum of phi(t_i) - phi(t_i + length u_i) over a run, differences taken row by row."""
     if weights.size:
         return _counted_drop(twin, length, t, moves, marks, targets, weights, rooms)
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         if twin.negative == twin.positive:
             return twin.positive * _logistic_drop(twin, length, t, moves, marks)
         return _weighted_logistic_drop(twin, length, t, moves, marks, targets)
@@ -182,7 +131,7 @@ def _counted_drop(
     there, values, slopes = rooms[0, : t.size], rooms[1, : t.size], rooms[2, : t.size]
     for i in range(t.size):
         there[i] = t[i] + length * moves[i]
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         unit = 1.0 / twin.scale
         for i in range(t.size):
             s, end = twin.scale * (t[i] - twin.shift), twin.scale * (there[i] - twin.shift)
@@ -264,21 +213,21 @@ def _weighted_logistic_drop(twin: Twin, length: float, t: Any, moves: Any, marks
 @compiled()
 def _plain(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
     """phi(t_i) and phi'(t_i), neither weighted nor clamped."""
-    if twin.family == _LOGISTIC:
+    if twin.family == LOGISTIC:
         unit = 1.0 / twin.scale
         for i in range(t.size):
             s = twin.scale * (t[i] - twin.shift)
             e = decay(s)
             values[i] = (max(-s, 0.0) + log_ratio(1.0 + e, 1.0)) * unit
             slopes[i] = -(e if s >= 0.0 else 1.0) / (1.0 + e)
-    elif twin.family == _SIGMOID:
+    elif twin.family == SIGMOID:
         for i in range(t.size):
             s = t[i]
             e = decay(s)
             share = 1.0 / (1.0 + e)
             values[i] = min((e if s >= 0.0 else 1.0) * share, 1.0)
             slopes[i] = -e * share * share
-    elif twin.family == _SAVAGE:
+    elif twin.family == SAVAGE:
         for i in range(t.size):
             s = t[i]
             e = decay(s)
@@ -287,16 +236,4 @@ def _plain(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
             values[i] = p * p
             slopes[i] = -2.0 * p * e * share * share
     else:
-        for i in range(t.size):
-            s = t[i]
-            root, size = _root(twin, s), abs(s)
-            values[i] = min(size / (1.0 + root), twin.scale) * size
-            slopes[i] = s / root
-
-
-@compiled()
-def _root(twin: Twin, t: float) -> float:
-    """sqrt(1 + (t/c)^2), or 1e150 where it would be more."""
-    u = min(abs(t) / twin.scale, 1e150)
-    root: float = np.sqrt(1.0 + u * u)
-    return root
+        residuals.tangent(twin, t, values, slopes)

@@ -1,0 +1,45 @@
+"""Compiled losses that are off by more than the rounding that sensitivities allow, or left behind by a cache."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+PRODUCTS = "tests/kernels/test_products.py"
+
+FORMULAS = (
+    Mutant(
+        "compiled logarithm cancels near 0",
+        "kernels/compiled/exponential.py",
+        "rest = z if k == 0 else m - 1.0",
+        "rest = m - 1.0",
+        f"{PRODUCTS} -k few_ulps",
+    ),
+    Mutant(
+        "compiled exponential cancels near 0",
+        "kernels/compiled/exponential.py",
+        "(1.0 - power) - power * (quotient * r)",
+        "1.0 - (quotient * r + 1.0) * power",
+        f"{PRODUCTS} -k few_ulps",
+    ),
+    Mutant(
+        "compiled Cauchy flat past the largest square",
+        "kernels/compiled/residuals.py",
+        "min(size / (1.0 + np.sqrt(growth)), 1.0) * size",
+        "u * u / (1.0 + np.sqrt(growth))",
+        f"{PRODUCTS} -k largest_float",
+    ),
+    Mutant(
+        "compiled Geman-McClure curvature of another formula",
+        "kernels/compiled/residuals.py",
+        "(4.0 * inverse - 3.0)",
+        "(4.0 * inverse - 2.0)",
+        f"{PRODUCTS} -k few_ulps",
+    ),
+    Mutant(
+        "machine code of an older formula kept",
+        "kernels/compiled/jit.py",
+        "(*super()._index_key(signature, codegen), _fingerprint())",
+        "super()._index_key(signature, codegen)",
+        f"{PRODUCTS} -k older_formula",
+    ),
+)
