@@ -1,0 +1,118 @@
+"""Compiling while data is read: the first pass compiles nothing more, small tables start nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from sottovoce.kernels import products, warming
+
+
+@pytest.fixture
+def unstarted(monkeypatch):
+    monkeypatch.setattr(warming, "_unstarted", threading.Lock())
+    started = []
+    monkeypatch.setattr(warming, "_compile", lambda: started.append(threading.current_thread().name))
+    return started
+
+
+def finish():
+    for thread in threading.enumerate():
+        if thread.name == "sottovoce-compile":
+            thread.join()
+
+
+def test_compiling_starts_once_and_for_large_tables_alone(unstarted, monkeypatch):
+    monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
+    warming.warm(products.WORTH_COMPILING - 1)
+    finish()
+    assert unstarted == []
+    for _ in range(3):
+        warming.warm(products.WORTH_COMPILING)
+    finish()
+    assert unstarted == ["sottovoce-compile"]
+
+
+def test_the_reference_path_starts_nothing(unstarted, monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    warming.warm(10**12)
+    finish()
+    assert unstarted == []
+
+
+def test_a_process_that_ends_waits_for_no_pass_that_was_not_begun(monkeypatch):
+    begun = []
+    monkeypatch.setattr(warming, "_passes", lambda: iter([lambda: begun.append(1)] * 3))
+    monkeypatch.setattr(threading.main_thread(), "is_alive", lambda: len(begun) < 2)
+    warming._compile()
+    assert len(begun) == 2
+
+
+def test_after_warming_no_dense_pass_compiles_anything():
+    """Every dispatcher keeps the signatures it was compiled for; real rows must bring none that is new."""
+    code = """
+import threading, numpy as np, sottovoce as sv
+from sottovoce.kernels import warming
+warming._compile()
+from sottovoce.kernels.compiled import block_sums, gram, products
+def signatures():
+    return {(module.__name__, name): len(held.signatures) for module in (block_sums, gram, products)
+            for name, held in vars(module).items() if hasattr(held, "signatures")}
+before = signatures()
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(300, 5)), rng.uniform(-1, 1, 300)
+for weights in (None, np.ones(300)):
+    records = sv.Records.from_arrays(X, y, target=(-1, 1), sample_weight=weights)
+    risk = sv.Risk(records, sv.losses.Cauchy(), sv.regularizers.L2(0.1))
+    w, steps = np.ones(5), np.ones((2, 5))
+    risk.value(w), risk.gradient(w), risk.value_and_gradient(w), risk.hessian(w), risk.gram()
+    risk.gram_diagonal(), risk.moments(), risk.trials(w, steps), risk.along(w, steps[0]).decrease(0.5)
+labels = rng.choice([-1, 1], 300)
+classes = sv.Risk(sv.Records.from_arrays(X, labels, labels=(-1, 1)), sv.losses.Logistic())
+classes.value_and_gradient(w), classes.hessian(w)
+print([name for name, count in signatures().items() if count != before[name]])
+"""
+    environment = {**os.environ, "SOTTOVOCE_KERNELS": "compiled"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_pass_gives_the_same_numbers_whether_or_not_compiling_is_under_way(monkeypatch):
+    import sottovoce as sv
+
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    monkeypatch.setattr(warming, "_unstarted", threading.Lock())
+    rng = np.random.default_rng(1)
+    records = sv.Records.from_arrays(rng.normal(size=(500, 4)), rng.choice([0, 1], 500), labels=(0, 1))
+    risk = sv.Risk(records, sv.losses.Logistic())
+    warming.warm(1)
+    during = risk.value_and_gradient(np.ones(4))
+    finish()
+    after = risk.value_and_gradient(np.ones(4))
+    assert during[0] == after[0]
+    assert np.array_equal(during[1], after[1])
+
+
+def test_a_fit_starts_compiling_before_it_reads_by_the_size_of_the_file_alone(tmp_path, monkeypatch):
+    import sottovoce as sv
+    from sottovoce import fitting
+    from sottovoce.data.columns import Categorical, Numeric, Target
+
+    schema = sv.Schema((Numeric("a", 0, 1), Categorical("b", tuple("fgh"))), Target("y", classes=("n", "m")))
+    asked = []
+    monkeypatch.setattr(fitting, "warm", asked.append)
+    for rows in ("0.1,f,n\n" * 4000, "9e9,?,n\n" * 4000):
+        path = tmp_path / "t.csv"
+        path.write_text("a,b,y\n" + rows)
+        monkeypatch.setattr(fitting.tables, "read", lambda *_, **__: pytest.fail(f"asked {len(asked)}"))
+        with pytest.raises(pytest.fail.Exception, match=f"asked {len(asked) + 1}"):
+            fitting.fit(path, schema, epsilon=1.0, delta=1e-6)
+    assert asked[0] == asked[1]
+    assert 4000 * 5 / 4 <= asked[0] <= 4000 * 5 * 4
