@@ -57,9 +57,9 @@ class Chain:
             case EntryKind.FOUNDED | EntryKind.MOVED:
                 return replace(step, home=read_home(entry))
             case EntryKind.DECLARED:
-                return step._with(entry.dataset, self._declared(entry))
+                return step.with_account(entry.dataset, self._declared(entry))
             case EntryKind.CHARGED:
-                return step._with(entry.dataset, self._charged(entry))
+                return step.with_account(entry.dataset, self._charged(entry))
             case _:
                 raise broken(f"entry {entry.number} is of an unknown kind")
 
@@ -74,7 +74,7 @@ class Chain:
             raise broken(f"entry {entry.number} charges a data set that was never declared")
         return replace(account, spent=account.spent.plus(read_grant(entry)))
 
-    def _with(self, dataset: str, account: Account) -> Chain:
+    def with_account(self, dataset: str, account: Account) -> Chain:
         return replace(self, accounts=MappingProxyType({**self.accounts, dataset: account}))
 
 
