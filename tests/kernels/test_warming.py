@@ -103,7 +103,7 @@ def test_a_pass_gives_the_same_numbers_whether_or_not_compiling_is_under_way(mon
 def test_a_fit_starts_compiling_before_it_reads_by_the_size_of_the_file_alone(tmp_path, monkeypatch):
     import sottovoce as sv
     from sottovoce import fitting
-    from sottovoce.data.columns import Categorical, Numeric, Target
+    from sottovoce.data.schema import Categorical, Numeric, Target
 
     schema = sv.Schema((Numeric("a", 0, 1), Categorical("b", tuple("fgh"))), Target("y", classes=("n", "m")))
     asked = []
