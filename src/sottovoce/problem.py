@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Problem:
     q ||x||^2 at `energy_cap`.
     `constant` is the column that carries the constant, if there is one.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
+    `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
+    were counted, so that n is public only while nobody comes or goes.
     `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
     """
 
@@ -74,6 +76,8 @@ class Problem:
     energy_cap: float = math.inf
     loss: str = ""
     limitable: bool = False
+    unit: str = "record"
+    counted: bool = False
 
     @classmethod
     def linear(
@@ -88,8 +92,7 @@ class Problem:
         intercept: bool = False,
         nonzeros: int | None = None,
         constant: int | None = None,
-        weight: float = 1.0,
-        lightest: float = 1.0,
+        **counting: Any,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w> or of a residual <x, w> - y."""
         reach = 0.0 if target is None else max(abs(target[0]), abs(target[1]))
@@ -110,8 +113,7 @@ class Problem:
             nonzeros=nonzeros,
             regularizer=regularizer,
             constant=constant,
-            weight=weight,
-            lightest=lightest,
+            **counting,
         )
 
     @property

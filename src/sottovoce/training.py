@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce._version import VERSION
-from sottovoce.accounting import Budget, Ledger, best_order
+from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.origins import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -73,6 +73,11 @@ def minimize(
     if not (isinstance(intervals, int | float) and 0.0 <= intervals < 0.5):
         raise ParameterError("intervals, a part of the budget, must be at least 0 and below 0.5.")
     problem = risk.problem
+    if problem.counted and budget.relation is Relation.ZERO_OUT:
+        raise ParameterError(
+            "under zero-out the number of persons may not be counted: one of them would change it. Declare "
+            "it, from what is public: Records.from_arrays(..., groups=keys, persons=20_000)."
+        )
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(problem, goal)
     noise = noise_for(simulate)
@@ -107,7 +112,7 @@ def minimize(
         outcome = _look_around(oracle, outcome, kept)
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
-    lineage = (*earlier, replace(run.preset, run=name))
+    lineage = (*earlier, replace(run.preset, run=name, unit=problem.unit))
     guarantee = Guarantee.over(
         lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
     )

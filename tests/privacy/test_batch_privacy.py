@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting import Ledger, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting import Draw, Ledger, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.accounting.events import Query
 from sottovoce.accounting.relations import Relation
+from sottovoce.losses import Logistic
+from sottovoce.privacy import sampling
 from sottovoce.privacy.batches import BatchOracle
-from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.noise import Noise, SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import draw, entropy_for
 from tests import problems
@@ -37,9 +39,9 @@ class Lottery:
     def __getattr__(self, name: str) -> object:
         return getattr(self._risk, name)
 
-    def subset(self, indices: np.ndarray) -> sv.Risk:
+    def subset(self, indices: np.ndarray, n: int | None = None) -> sv.Risk:
         self.batches.append(tuple(indices.tolist()))
-        return self._risk.subset(indices)
+        return self._risk.subset(indices, n)
 
 
 def ask(*, shared: bool = False, noise: object = None) -> tuple[BatchOracle, Lottery, Ledger]:
@@ -148,16 +150,47 @@ def test_the_noise_of_a_batch_has_the_scale_that_was_charged(shared: bool) -> No
     assert np.std(errors) == pytest.approx(charged.scale, rel=0.06)  # type: ignore[union-attr]
 
 
-def test_a_batch_is_charged_for_a_replaced_record_whatever_the_relation() -> None:
-    risk, ledger = problems.logistic(n=N), Ledger(BUDGET, currency="renyi", order=16.0)
-    zeroed = replace(risk.bounds, relation=Relation.ZERO_OUT)
-    oracle = BatchOracle(
-        risk, ledger.run(BUDGET), SimulatedNoise(0), zeroed, os.urandom, size=SIZE, shared=False
-    )
+def batches_under_zero_out(*, shared: bool, size: int = SIZE, noise: Noise | None = None):
+    budget = replace(BUDGET, relation=Relation.ZERO_OUT)
+    risk, ledger = problems.logistic(n=N), Ledger(budget, currency="renyi", order=16.0)
+    oracle = Oracle(risk, ledger.run(budget), noise or SimulatedNoise(0), entropy=entropy_for(5))
+    return oracle.batched(size, shared=shared), risk, ledger
+
+
+def test_a_batch_of_fixed_size_is_charged_for_a_replaced_record_whatever_the_relation() -> None:
+    oracle, risk, ledger = batches_under_zero_out(shared=True)
     oracle.gradient(W, oracle.units_left // 4)
     (grant,) = ledger.history
     alone = replace(risk.bounds, problem=replace(risk.bounds.problem, n=SIZE))
-    assert grant.event.sensitivity >= alone.gradient_moves(W)
+    assert isinstance(grant.event, SharedBatchEvent)
+    assert grant.event.parts[0].sensitivity >= alone.gradient_moves(W)
+
+
+def test_a_poisson_batch_is_charged_for_one_record_over_its_expected_size() -> None:
+    oracle, risk, ledger = batches_under_zero_out(shared=False)
+    oracle.gradient(W, oracle.units_left // 4)
+    (grant,) = ledger.history
+    longest = Logistic().slope_within(risk.problem.radius * float(np.linalg.norm(W))) * risk.problem.radius
+    assert isinstance(grant.event, SubsampledGaussianEvent)
+    assert grant.event.draw is Draw.POISSON
+    assert longest / SIZE <= grant.event.sensitivity <= longest / SIZE * (1 + 1e-5)
+
+
+def test_a_poisson_batch_is_a_sum_over_its_expected_size_however_many_it_holds() -> None:
+    """Also where it holds nobody: a mean over those drawn would move by more than one record."""
+    recorder = Recorder(SimulatedNoise(3))
+    oracle, risk, _ = batches_under_zero_out(shared=False, size=2, noise=recorder)
+    entropy = entropy_for(5)
+    seen = set()
+    for _ in range(12):
+        chosen = sampling.poisson(N, 2, entropy)
+        seen.add(chosen.size)
+        oracle.gradient(W, 1)
+        alone = [risk.subset(np.array([i])).gradient(W) - risk.regularizer.gradient(W) for i in chosen]
+        due = np.sum(alone, axis=0) / 2 + risk.regularizer.gradient(W)
+        np.testing.assert_allclose(recorder.exact[-1], due, atol=1e-12)
+    assert 0 in seen
+    assert max(seen) > 2
 
 
 def test_a_batch_oracle_is_neither_pickled_nor_copied() -> None:

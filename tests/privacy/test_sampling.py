@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce.privacy.sampling import draw, entropy_for
+from sottovoce.privacy.sampling import draw, entropy_for, poisson
 
 
 @settings(max_examples=100, deadline=None)
@@ -31,6 +31,30 @@ def test_every_subset_is_equally_likely() -> None:
         counts[tuple(int(i) for i in draw(6, 3, entropy))] += 1
     chi_square = sum((count - 200.0) ** 2 / 200.0 for count in counts.values())
     assert chi_square < 75.0
+
+
+def test_each_record_is_in_a_poisson_batch_by_itself_with_its_chance() -> None:
+    """3,000 batches of 3 in 7: each record's count and each pair's within 5.5 standard deviations."""
+    entropy, draws, chance = entropy_for(9), 3000, 3 / 7
+    held = np.zeros((draws, 7))
+    for row in held:
+        row[poisson(7, 3, entropy)] = 1.0
+    spread = 5.5 * np.sqrt(chance * (1 - chance) / draws)
+    assert np.all(np.abs(held.mean(axis=0) - chance) < spread)
+    together = held.T @ held / draws
+    assert np.all(np.abs(together[np.triu_indices(7, 1)] - chance**2) < spread)
+    assert 7 * chance * (1 - chance) * 0.8 < held.sum(axis=1).var() < 7 * chance * (1 - chance) * 1.2
+
+
+def test_ties_of_sixteen_bits_are_decided_by_the_others_and_the_chance_is_never_exceeded() -> None:
+    """2^64/3 is 0x5555555555555555.555...: the word 0x5555 and 48 bits of 0x5 tie, and are not below."""
+    low = (0x555555555554, 0x555555555555, 0x555555555556)
+    words = iter([b"\x55\x55" * 3, b"".join((bits << 16).to_bytes(8, "little") for bits in low)])
+    assert poisson(3, 1, lambda count: next(words)).tolist() == [0]
+    assert poisson(5, 5).tolist() == [0, 1, 2, 3, 4]
+    for expected in (0, 6):
+        with pytest.raises(sv.errors.ParameterError, match="between 1 and n=5"):
+            poisson(5, expected)
 
 
 def test_words_past_the_last_multiple_are_thrown_away() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
 from sottovoce.accounting.events import (
+    Draw,
     Event,
     GaussianEvent,
     PureEvent,
@@ -25,6 +26,7 @@ from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals
 __all__ = [
     "Budget",
     "Currency",
+    "Draw",
     "Event",
     "GaussianEvent",
     "Gdp",

@@ -9,10 +9,11 @@ from typing import Self, final
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.checks import whole
 from sottovoce.accounting.currency import LATTICE_SHARE, Currency, Units
-from sottovoce.accounting.events import Event
+from sottovoce.accounting.events import Draw, Event, SubsampledGaussianEvent
 from sottovoce.accounting.lattice import lattice_cap, lattice_units
+from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import BudgetExceeded
+from sottovoce.errors import BudgetExceeded, UnsupportedEvent
 
 
 @final
@@ -46,8 +47,14 @@ class Allowance:
         )
 
 
-def new_grant(event: Event, currency: Currency, run: str = "") -> Grant:
+def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "") -> Grant:
     """The event with its prices and a name of its own; leave to release only once a store has it."""
+    poisson = isinstance(event, SubsampledGaussianEvent) and event.draw is Draw.POISSON
+    if poisson and relation is not Relation.ZERO_OUT:
+        raise UnsupportedEvent(
+            "a Poisson batch has a price under zero-out alone. Nothing was released. Draw batches of fixed "
+            'size, or count under Budget(..., relation="zero-out").'
+        )
     return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run)
 
 

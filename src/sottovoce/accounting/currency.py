@@ -19,6 +19,7 @@ from sottovoce.accounting import convert, gdp, rdp
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.checks import positive, whole
 from sottovoce.accounting.events import (
+    Draw,
     Event,
     GaussianEvent,
     PureEvent,
@@ -69,7 +70,7 @@ class Currency(ABC):
         """The largest epsilon of one pure answer that `units` buy, rounded down."""
 
     @abstractmethod
-    def multiplier(self, units: Units, batch: int, population: int) -> float:
+    def multiplier(self, units: Units, batch: int, population: int, draw: Draw = Draw.FIXED) -> float:
         """The least scale/sensitivity of a Gaussian answer on a fresh batch that `units` buy, rounded up."""
 
     @final
@@ -145,7 +146,7 @@ class Gdp(Currency):
             return 2.0 * math.atanh(float(erf(mu / math.sqrt(8.0)))) * (1.0 - 1e-12)
         return float(log_ndtr(mu / 2.0) - log_ndtr(-mu / 2.0)) * (1.0 - 1e-12)
 
-    def multiplier(self, units: Units, batch: int, population: int) -> float:
+    def multiplier(self, units: Units, batch: int, population: int, draw: Draw = Draw.FIXED) -> float:
         raise _needs_renyi()
 
 
@@ -177,7 +178,7 @@ class Renyi(Currency):
             case PureEvent():
                 return rdp.pure(order, Fraction(event.epsilon))
             case SubsampledGaussianEvent():
-                return rdp.batched(order, _mu_squared(event), event.batch, event.population)
+                return rdp.batched(order, _mu_squared(event), event.batch, event.population, event.draw)
             case SharedBatchEvent():
                 together = sum((_mu_squared(part) for part in event.parts), Fraction(0))
                 return rdp.batched(order, together, event.batch, event.population)
@@ -200,21 +201,20 @@ class Renyi(Currency):
         value = float(_value(units) * (1 - _SLACK))
         return max(value, math.sqrt(2.0 * value / self.order) * (1.0 - 2.0**-49))
 
-    def multiplier(self, units: Units, batch: int, population: int) -> float:
-        return _multiplier(
-            self, whole("units", units), whole("batch", batch), whole("population", population)
-        )
+    def multiplier(self, units: Units, batch: int, population: int, draw: Draw = Draw.FIXED) -> float:
+        sizes = whole("batch", batch), whole("population", population)
+        return _multiplier(self, whole("units", units), *sizes, draw)
 
 
 @lru_cache(maxsize=1024)
-def _multiplier(currency: Renyi, units: Units, batch: int, population: int) -> float:
+def _multiplier(currency: Renyi, units: Units, batch: int, population: int, draw: Draw) -> float:
     """Bisection on mu^2, of which the price is an increasing function."""
     if batch > population:
         raise ParameterError(f"batch={batch} exceeds population={population}.")
     order, allowed = Fraction(currency.order), Fraction(units, UNITS_PER_ONE)
 
     def fits(mu_squared: float) -> bool:
-        return rdp.batched(order, Fraction(mu_squared), batch, population) <= allowed
+        return rdp.batched(order, Fraction(mu_squared), batch, population, draw) <= allowed
 
     low = currency.mu_squared(units)
     high = 2.0 * low

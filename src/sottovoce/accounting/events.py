@@ -7,7 +7,32 @@ from enum import StrEnum
 from typing import TypeAlias, final
 
 from sottovoce.accounting.checks import nonnegative, positive, whole
+from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
+
+
+class Draw(StrEnum):
+    """How a secret batch is drawn, which decides who prices it.
+
+    FIXED: so many records without replacement. A batch without one record holds another in its place, so
+    answers move as when one is replaced. POISSON: every record by itself, with one chance; a sum, divided by
+    the expected size, moves by the record that is zeroed out, and by no other. No price is known for that
+    under replacement."""
+
+    FIXED = "fixed size"
+    POISSON = "Poisson"
+
+    @classmethod
+    def under(cls, relation: Relation) -> Draw:
+        """The way that is cheaper under this relation."""
+        return cls.FIXED if relation is Relation.REPLACE_ONE else cls.POISSON
+
+    @property
+    def accountant(self) -> str:
+        """Whose theorem prices an answer."""
+        if self is Draw.FIXED:
+            return "Wang, Balle & Kasiviswanathan 2019, theorem 27"
+        return "Mironov, Talwar & Zhang 2019, sampled Gaussian"
 
 
 class Query(StrEnum):
@@ -72,9 +97,10 @@ class PureEvent:
 @final
 @dataclass(frozen=True)
 class SubsampledGaussianEvent:
-    """A Gaussian answer from a fresh, secret batch of fixed size drawn without replacement.
+    """A Gaussian answer from a fresh, secret batch of `batch` records, or of as many on average.
 
-    `sensitivity` is that of the batch's answer when one of its records is replaced."""
+    `sensitivity` is that of the batch's answer when one of its records is replaced; of a Poisson batch, when
+    one is zeroed out."""
 
     query: Query
     sensitivity: float
@@ -83,15 +109,20 @@ class SubsampledGaussianEvent:
     step: float
     batch: int
     population: int
+    draw: Draw = Draw.FIXED
 
     def __post_init__(self) -> None:
         _check_query(self)
         _check_gaussian(self)
         _check_batch(self)
+        try:
+            object.__setattr__(self, "draw", Draw(self.draw))
+        except ValueError:
+            raise ParameterError("draw must be a Draw: Draw.FIXED or Draw.POISSON.") from None
 
     @property
     def subject(self) -> str:
-        return f"{self.query.value} of a batch"
+        return f"{self.query.value} of a {'Poisson ' if self.draw is Draw.POISSON else ''}batch"
 
 
 @final

@@ -166,7 +166,7 @@ class Ledger:
             if run.ledger is not self:
                 raise LedgerError("this run belongs to another ledger. Charge it there: run.charge(event).")
             return run.charge(event)
-        grant = new_grant(event, self._currency)
+        grant = new_grant(event, self._currency, self.relation)
         self._append(grant)
         return grant
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from sottovoce.accounting.events import Draw
+from sottovoce.accounting.poisson import sampled_gaussian
 from sottovoce.accounting.subsampling import subsampled_gaussian
 
 _BITS = 24
@@ -25,8 +27,10 @@ def pure(order: Fraction, epsilon: Fraction) -> Fraction:
     return min(epsilon, order * epsilon * epsilon / 2)
 
 
-def batched(order: Fraction, mu_squared: Fraction, batch: int, population: int) -> Fraction:
-    """A Gaussian answer from a batch of fixed size: the amplified price or the plain one, the less.
+def batched(
+    order: Fraction, mu_squared: Fraction, batch: int, population: int, draw: Draw = Draw.FIXED
+) -> Fraction:
+    """A Gaussian answer from a secret batch: the amplified price or the plain one, the less.
 
     The plain price is valid too: neighbouring populations give the same mixture over batches, and each pair
     of batches is a pair of neighbours. Several Gaussian answers from one batch are one with the sum of
@@ -34,7 +38,8 @@ def batched(order: Fraction, mu_squared: Fraction, batch: int, population: int) 
     plain = gaussian(order, mu_squared)
     if batch == population or mu_squared > _LARGEST_MU_SQUARED:
         return plain
-    return min(plain, Fraction(subsampled_gaussian(float(order), grid_above(mu_squared), batch, population)))
+    amplified = subsampled_gaussian if draw is Draw.FIXED else sampled_gaussian
+    return min(plain, Fraction(amplified(float(order), grid_above(mu_squared), batch, population)))
 
 
 def grid_above(mu_squared: Fraction) -> float:

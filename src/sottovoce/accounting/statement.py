@@ -10,6 +10,7 @@ from sottovoce.accounting.allowance import Allowance
 from sottovoce.accounting.chain import Account, broken
 from sottovoce.accounting.currency import Gdp, Renyi
 from sottovoce.accounting.entries import Entry, EntryKind, read_grant, read_home
+from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.accounting.ledger_file import LedgerFile
 from sottovoce.errors import LedgerError
 
@@ -121,13 +122,24 @@ def _dataset(name: str, account: Account) -> DatasetStatement:
     return DatasetStatement(name, account.identity, Allowance.of(declared.cap, currency), account)
 
 
+def _priced_by(event: Event) -> str:
+    """The theorem behind an amplified price, which its reader must be able to look up."""
+    match event:
+        case SubsampledGaussianEvent():
+            return f" ({event.draw.accountant})"
+        case SharedBatchEvent():
+            return f" ({Draw.FIXED.accountant})"
+        case _:
+            return ""
+
+
 def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
     start = f"{entry.number:6}  {entry.at}  "
     match entry.kind:
         case EntryKind.CHARGED:
             grant, currency = read_grant(entry), datasets[entry.dataset].allowance.currency
             cost = f"{currency.amount(grant.units)} {currency.label}"
-            asked = f"{entry.dataset}: {grant.event.subject}"
+            asked = f"{entry.dataset}: {grant.event.subject}{_priced_by(grant.event)}"
             return f"{start}{asked}, {cost}, run {grant.run!r}, charge {entry.id}"
         case EntryKind.DECLARED:
             allowance = datasets[entry.dataset].allowance

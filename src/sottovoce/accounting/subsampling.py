@@ -38,7 +38,7 @@ def _log_moment(order: int, mu_squared: float, batch: int, population: int) -> f
     moments = _log_even_moments(order, mu_squared)
     log_rate = math.log(batch / population)
     logs = []
-    for j, log_choices in enumerate(_log_binomials(order)[2:], start=2):
+    for j, log_choices in enumerate(log_binomials(order)[2:], start=2):
         log_bound = math.log(2.0) + mu_squared * j * (j - 1) / 2.0
         low, high = moments.get(j - j % 2), moments.get(j + j % 2)
         if low is not None and high is not None:
@@ -50,7 +50,8 @@ def _log_moment(order: int, mu_squared: float, batch: int, population: int) -> f
 
 
 @lru_cache(maxsize=256)
-def _log_binomials(order: int) -> tuple[float, ...]:
+def log_binomials(order: int) -> tuple[float, ...]:
+    """log C(order, j) for j from 0."""
     choices, logs = 1, [0.0]
     for j in range(1, order + 1):
         choices = choices * (order - j + 1) // j

@@ -97,6 +97,7 @@ class TorchRisk(Sealed):
         working = copy.deepcopy(module).to(settings.device, settings.dtype)
         self._terms = Terms(working, loss, self._layout, settings.dtype, settings.device)
         self._examples = Examples.of(data, settings.dtype, settings.device)
+        self._divisor: int | None = None
         flat = self._terms.vector(self._start)
         check_terms(self._terms, flat, self._examples, matrices=settings.forms_matrices(self.dim))
         if invalid == "raise" and not all(self._terms.works(flat, *some) for some in self._pieces()):
@@ -108,7 +109,7 @@ class TorchRisk(Sealed):
 
     @property
     def n(self) -> int:
-        return self._examples.n
+        return self._examples.n if self._divisor is None else self._divisor
 
     @property
     def dim(self) -> int:
@@ -171,7 +172,7 @@ class TorchRisk(Sealed):
         """Mean of clipped gradients, plus r'(w). Exact: for the data's owner only."""
         flat = self._flat(w)
         total = self._total(
-            lambda x, y: self._terms.gradients(flat, x, y), self._settings.gradient_clip, self.dim
+            lambda x, y: self._terms.gradients(flat, x, y), self._settings.gradient_clip, (self.dim,)
         )
         return total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
 
@@ -184,7 +185,7 @@ class TorchRisk(Sealed):
         flat, along = self._flat(w), self._weights(direction, "direction")
         limit = self._settings.curvature_clip * float(np.linalg.norm(along))
         v = self._terms.vector(along)
-        total = self._total(lambda x, y: self._terms.products(flat, v, x, y), limit, 2 * self.dim)
+        total = self._total(lambda x, y: self._terms.products(flat, v, x, y), limit, (self.dim,), 2)
         return total.cpu().numpy() / self.n + self._regularizer.curvature(np.asarray(w)) * along
 
     def hessian(self, w: Vector) -> Matrix:
@@ -192,7 +193,7 @@ class TorchRisk(Sealed):
         self.bounds.hessian_moves()
         flat = self._flat(w)
         total = self._total(
-            lambda x, y: self._terms.hessians(flat, x, y), self._settings.curvature_clip, self.dim**2
+            lambda x, y: self._terms.hessians(flat, x, y), self._settings.curvature_clip, (self.dim, self.dim)
         )
         matrix: Matrix = total.cpu().numpy() / self.n
         matrix = 0.5 * (matrix + matrix.T)
@@ -237,13 +238,14 @@ class TorchRisk(Sealed):
         """f on the line w + gamma p, its losses at w computed once. Exact: for the data's owner only."""
         return TorchLine(self, self._weights(w), self._weights(direction, "direction"))
 
-    def subset(self, indices: NDArray[np.int64]) -> TorchRisk:
-        """The risk over the examples at these positions alone. Exact: for the data's owner only."""
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> TorchRisk:
+        """The risk over these examples alone, sums divided by `n`. Exact: for the data's owner only."""
         part = object.__new__(TorchRisk)
         part.__dict__.update(
             {name: held for name, held in self.__dict__.items() if name not in ("problem", "bounds")}
         )
         part._examples = self._examples.take(indices)
+        part._divisor = n
         return part
 
     def module_with(self, weights: Vector | Result) -> nn.Module:
@@ -260,13 +262,17 @@ class TorchRisk(Sealed):
     def _pieces(self) -> Any:
         return self._examples.chunks(self._settings.chunk(1))
 
-    def _total(self, terms: Callable[[Tensor, Tensor], Tensor], limit: float, entries: int) -> Tensor:
-        """Sum of clipped terms of so many entries each, chunk by chunk, in float64."""
-        total: Tensor | None = None
-        for inputs, targets in self._examples.chunks(self._settings.chunk(entries)):
-            part = clipped_sum(terms(inputs, targets), limit)
-            total = part if total is None else total + part
-        assert total is not None
+    def _total(
+        self,
+        terms: Callable[[Tensor, Tensor], Tensor],
+        limit: float,
+        shape: tuple[int, ...],
+        copies: int = 1,
+    ) -> Tensor:
+        """Sum of clipped terms of this shape, chunk by chunk, in float64; `copies` of each are held."""
+        total = torch.zeros(shape, dtype=torch.float64, device=self._settings.device)
+        for inputs, targets in self._examples.chunks(self._settings.chunk(copies * math.prod(shape))):
+            total = total + clipped_sum(terms(inputs, targets), limit)
         return total
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Vector
 from sottovoce.data.dask_partitions import Facts, array_tasks, facts, frame_tasks, passed, taken, weighed
 from sottovoce.data.partitioned import FAN_IN, MOST_PARTS, Parts, added
-from sottovoce.data.rows import Rows
+from sottovoce.data.rows import Rows, times
 from sottovoce.data.schema import Schema
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import ClusterError, DataError, ParameterError, SottovoceError
@@ -87,6 +87,16 @@ class DaskParts(Parts):
         held = _translated(lambda: [self._submit(weighed, *part, rule) for part in self._parts()])
         return DaskParts(self._client, self._held, self._facts, held)
 
+    def scaled(self, shares: Vector) -> DaskParts:
+        cuts = np.cumsum([fact.rows for fact in self._facts])[:-1]
+        pieces = [np.ascontiguousarray(piece) for piece in np.split(shares, cuts)]
+
+        def submit() -> list[Any]:
+            parts = zip(self._parts(), pieces, strict=True)
+            return [self._submit(weighed, *part, partial(times, shares=piece)) for part, piece in parts]
+
+        return DaskParts(self._client, self._held, self._facts, _translated(submit))
+
     def _parts(self) -> Iterator[tuple[Any, bytes, Any]]:
         """Every part with what it must be known by and the weights kept beside it."""
         known = (fact.fingerprint for fact in self._facts)
@@ -128,6 +138,14 @@ def hold(
     if len({(fact.columns, fact.block_length, fact.sparse) for fact in known}) > 1:
         raise DataError("partitions differ in their columns, or some are sparse and others not.")
     return DaskParts(client, held, known)
+
+
+def gathered(groups: Any, client: Any) -> list[Any]:
+    """The keys of all rows, in the order of the partitions: who shares rows is found here, on the client."""
+    if not hasattr(groups, "compute"):
+        raise ParameterError("with Dask, groups must be a dask array or a column of a dask dataframe.")
+    keys = _translated(lambda: _client(client).compute(groups).result())
+    return list(keys.tolist())
 
 
 @contextmanager

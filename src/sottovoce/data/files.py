@@ -14,6 +14,7 @@ from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.dates import DatePart, is_moment
 from sottovoce.data.encoder import encode, insist_type
+from sottovoce.data.persons import read_keys
 from sottovoce.data.reading import Reading
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
@@ -28,10 +29,12 @@ from sottovoce.errors import DataError, ParameterError
 class Table(Sealed):
     """Encoded rows of norm at most 1, intercept last, and the target column if the schema declares one.
 
-    The target holds the declared classes themselves, or numbers. Private: for `fit` and `evaluation`."""
+    The target holds the declared classes themselves, or numbers; `keys` the persons' of the rows, if the
+    schema names them. Private: for `fit` and `evaluation`."""
 
     features: NDArray[np.float32]
     target: NDArray[Any] | None
+    keys: list[str | None] | None = None
 
     def __repr__(self) -> str:
         return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
@@ -58,18 +61,22 @@ def read(
     aim = schema.target if target else None
     if target and aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
-    wanted = (*schema.names, *([aim.name] if aim else []))
+    keyed_by = schema.keyed_by if target else ()
+    wanted = (*schema.names, *([aim.name] if aim else []), *keyed_by)
     lenient = invalid == "zero"
     features: list[NDArray[np.float32]] = []
     targets: list[NDArray[Any]] = []
+    keys: list[str | None] = []
     for rows, column_of in open_source(table, delimiter=delimiter).chunks(wanted):
         part = encoded(rows, column_of, schema, aim, lenient)
         features.append(part.features)
         if part.target is not None:
             targets.append(part.target)
+        for name in keyed_by:
+            keys.extend(read_keys(column_of(name), rows))
     if not sum(map(len, features)):
         raise DataError("the table has no rows.")
-    return Table(_joined(features), np.concatenate(targets) if aim else None)
+    return Table(_joined(features), np.concatenate(targets) if aim else None, keys if keyed_by else None)
 
 
 def bounded(
@@ -80,6 +87,7 @@ def bounded(
     invalid: str = "raise",
     sample_weight: Any = None,
     weight_cap: float = 1.0,
+    persons: int | None = None,
 ) -> Records:
     """The table as Records, its target in the declared order of classes or range."""
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -93,6 +101,8 @@ def bounded(
         constant=True,
         sample_weight=sample_weight,
         weight_cap=weight_cap,
+        groups=held.keys,
+        persons=persons,
         invalid=invalid,
     )
 

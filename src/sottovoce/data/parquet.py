@@ -62,7 +62,7 @@ class ParquetSource(Sealed):
             raise DataError(f"there is no .parquet file in {where}.")
         wanted = _wanted(schema)
         for file in files:
-            insist_present(wanted, column_names(file))
+            insist_present((*wanted, *schema.keyed_by), column_names(file))
         return cls(files, _identity(files), schema, radius, lenient)
 
     @property
@@ -73,6 +73,13 @@ class ParquetSource(Sealed):
     def read(self, first: int = 0) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
         """Bounded rows from the row numbered `first` on, with their targets, in chunks of any length."""
         return ahead(self._chunks(first), self._bounded)
+
+    def keys(self) -> list[Any]:
+        """The persons' keys of all rows, in their order; the schema names the column."""
+        assert self.schema.person is not None
+        self._insist_unchanged()
+        chunks = (chunk for file in self.files for chunk in _batches(file, 0, (self.schema.person,)))
+        return [key for chunk in chunks for key in chunk.column(0).to_pylist()]
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
         """The wanted columns from the row numbered `first` on, as Arrow batches."""

@@ -50,6 +50,10 @@ class Parts(Sealed, ABC):
         """The rows at increasing `indices`, left where they are."""
 
     @abstractmethod
+    def scaled(self, shares: Vector) -> Parts:
+        """The same rows, each counting so much of what it counted."""
+
+    @abstractmethod
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Parts:
         """The same rows, not copied, each counting what the rule says of it."""
 

@@ -13,9 +13,10 @@ from scipy import sparse
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.partitioned import Parts
+from sottovoce.data.persons import LIGHTEST, Persons
+from sottovoce.data.record_facts import Declared, RecordFacts
 from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
 from sottovoce.data.sealed import Sealed
-from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     canonical_csr,
     checked_nonzeros,
@@ -37,33 +38,27 @@ __all__ = ["CLIP_MARGIN", "Label", "Records"]
 
 
 @final
-class Records(Sealed):
+class Records(Declared, Sealed):
     """n bounded rows: ||x|| <= radius, intercept included, each with a declared label or a bounded target.
 
     Public facts are n, dim, radius, labels, target, intercept, sparse, nonzeros, constant and weight_cap; the
     repr shows these and nothing else. Everything else is private: read it through an Oracle, or build a Risk
     to see it as its owner."""
 
-    __slots__ = ("_constant", "_declared", "_intercept", "_nonzeros", "_radius", "_rows", "_weight_cap")
+    __slots__ = ("_divisor", "_facts", "_persons", "_rows")
 
     def __init__(
         self,
         rows: Rows | Parts,
-        declared: Classes | Range,
+        facts: RecordFacts,
         *,
-        radius: float,
-        intercept: bool,
-        nonzeros: int | None = None,
-        constant: bool = False,
-        weight_cap: float | None = None,
+        persons: Persons | None = None,
+        divisor: int | None = None,
     ) -> None:
         self._rows = rows
-        self._declared = declared
-        self._radius = radius
-        self._intercept = intercept
-        self._nonzeros = nonzeros
-        self._constant = constant
-        self._weight_cap = weight_cap
+        self._facts = facts
+        self._persons = persons
+        self._divisor = divisor
 
     @classmethod
     def from_arrays(
@@ -79,6 +74,8 @@ class Records(Sealed):
         constant: bool = False,
         sample_weight: Any = None,
         weight_cap: float = 1.0,
+        groups: Any = None,
+        persons: int | None = None,
         invalid: str = "raise",
     ) -> Records:
         """Bound a NumPy array or scipy.sparse matrix X and its y; the originals are only read.
@@ -89,6 +86,8 @@ class Records(Sealed):
         `constant` declares that the last column of X holds one number throughout, as BoundedEncoder's does.
         `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records
         is divided by n, never by the weights' sum.
+        `groups` holds the key of each row's person: the m rows of one count 1/m each, n is the number of
+        persons, and the guarantee is theirs. `persons` declares that number where it must not be counted.
 
         Labels and entries of lists and object arrays are read one by one, as BoundedEncoder reads cells.
         A row is invalid if it holds NaN, infinity, an undeclared label, more than `nonzeros` entries or a
@@ -114,15 +113,15 @@ class Records(Sealed):
         insist_usable(usable | (invalid == "zero"))
         targets[~usable] = declared.blank
         rows = (SparseRows if sparse.issparse(stored) else DenseRows)(stored, targets, weights)
-        return cls(
-            rows,
-            declared,
+        facts = RecordFacts(
+            declared=declared,
             radius=radius,
             intercept=bool(intercept),
             nonzeros=nonzeros,
             constant=bool(constant),
             weight_cap=cap,
         )
+        return cls(rows, facts)._of_persons(groups, persons, invalid)
 
     @classmethod
     def from_table(
@@ -145,6 +144,8 @@ class Records(Sealed):
         *,
         sample_weight: Any = None,
         weight_cap: float = 1.0,
+        groups: Any = None,
+        persons: int | None = None,
         invalid: str = "raise",
         memory: int = 2**29,
     ) -> Records:
@@ -153,8 +154,9 @@ class Records(Sealed):
         The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
         the target. The first `memory` bytes of encoded rows are kept; later ones are read again at each pass.
         The answers are those of the same rows in memory; the file must not change until the last of them.
-        `sample_weight` (one number a row, in the order of the files), `weight_cap` and `invalid` are as in
-        `from_arrays`; a weight that is not finite counts 0."""
+        `sample_weight` (one number a row, in the order of the files), `weight_cap`, `groups`, `persons` and
+        `invalid` are as in `from_arrays`; a weight that is not finite counts 0. Without `groups`, the column
+        that the schema names as `person` holds the keys."""
         from sottovoce.data.parquet import ParquetRows, ParquetSource
         from sottovoce.data.schema import Schema
 
@@ -175,7 +177,9 @@ class Records(Sealed):
             weights = read_weights(sample_weight, rows.n, cap, usable)
             insist_usable(usable | (invalid == "zero"))
             rows = rows.reweighted(lambda _: weights)
-        return cls(rows, declared, radius=radius, intercept=False, constant=True, weight_cap=cap)
+        facts = RecordFacts(declared=declared, radius=radius, constant=True, weight_cap=cap)
+        keys = source.keys() if groups is None and declared_columns.person is not None else groups
+        return cls(rows, facts)._of_persons(keys, persons, invalid)
 
     @classmethod
     def from_dask(
@@ -192,6 +196,8 @@ class Records(Sealed):
         constant: bool = False,
         sample_weight: Any = None,
         weight_cap: float = 1.0,
+        groups: Any = None,
+        persons: int | None = None,
         invalid: str = "raise",
         client: Any = None,
     ) -> Records:
@@ -199,8 +205,9 @@ class Records(Sealed):
 
         Pass dask arrays X (its chunks may be scipy.sparse) and y with `labels` or `target`, or a dask
         dataframe with a `schema` that declares them. `client` is a distributed.Client, by default the
-        current one. Everything else is as in `from_arrays`. Workers and scheduler are trusted."""
-        from sottovoce.data.dask import hold
+        current one. Everything else is as in `from_arrays`. Workers and scheduler are trusted. `groups` is a
+        dask array or column; keys are gathered here, so a person's rows may lie in several partitions."""
+        from sottovoce.data.dask import gathered, hold
 
         if schema is not None:
             if schema.target is None or labels is not None or target is not None or intercept:
@@ -215,20 +222,30 @@ class Records(Sealed):
         options |= {"weight_cap": weight_cap}
         insist_rule_for_invalid(invalid)
         held = hold(data, y, sample_weight, client=client, schema=schema, options=options)
-        return cls(
-            held,
-            declared,
+        facts = RecordFacts(
+            declared=declared,
             radius=float(radius),
             intercept=bool(intercept),
             nonzeros=nonzeros,
             constant=constant or schema is not None,
             weight_cap=cap,
         )
+        if groups is None and schema is not None and schema.person is not None:
+            groups = data[schema.person]
+        keys = None if groups is None else gathered(groups, client)
+        return cls(held, facts)._of_persons(keys, persons, invalid)
 
     @property
     def n(self) -> int:
-        """Number of records."""
-        return self._rows.n
+        """Number of records, or of persons: what every sum is divided by."""
+        if self._divisor is not None:
+            return self._divisor
+        return self._rows.n if self._persons is None else self._persons.n
+
+    @property
+    def persons(self) -> Persons | None:
+        """Whose rows these are; None where each is a record of its own."""
+        return self._persons
 
     @property
     def dim(self) -> int:
@@ -236,67 +253,64 @@ class Records(Sealed):
         return self._rows.dim
 
     @property
-    def radius(self) -> float:
-        """No row is longer than this."""
-        return self._radius
-
-    @property
-    def labels(self) -> tuple[Label, ...] | None:
-        """Declared labels; None for regression."""
-        return self._declared.labels if isinstance(self._declared, Classes) else None
-
-    @property
-    def target(self) -> tuple[float, float] | None:
-        """Declared range of a regression target; None for classification."""
-        return (self._declared.low, self._declared.high) if isinstance(self._declared, Range) else None
-
-    @property
-    def intercept(self) -> bool:
-        """Whether the last column is the appended constant, shrunk with its row."""
-        return self._intercept
-
-    @property
-    def nonzeros(self) -> int | None:
-        """Declared most entries other than 0 in a row, the intercept not counted; None if not declared."""
-        return self._nonzeros
-
-    @property
     def constant(self) -> int | None:
         """The column that carries the constant: the appended intercept, or the last one as declared."""
-        return self.dim - 1 if self._intercept or self._constant else None
+        return self.dim - 1 if self._facts.intercept or self._facts.constant else None
 
     @property
-    def weight_cap(self) -> float | None:
-        """No record counts more than this; None without sample weights, when each counts 1."""
-        return self._weight_cap
+    def counting(self) -> dict[str, Any]:
+        """What a record or person counts at most and at least, and which of the two it is. Public."""
+        lightest = 1.0 if self._persons is None else LIGHTEST
+        return {
+            "weight": self.weight_cap or 1.0,
+            "lightest": lightest if self.weight_cap is None else 0.0,
+            "unit": "record" if self._persons is None else "person",
+            "counted": self._persons is not None and not self._persons.declared,
+        }
+
+    @property
+    def mean(self) -> str:
+        """Which mean over these records a risk is, in words."""
+        kind = "mean" if self.weight_cap is None else "weighted mean"
+        return kind if self._persons is None else f"{kind} over persons, each the mean over its rows,"
 
     @property
     def sparse(self) -> bool:
         """Whether rows are held as CSR."""
         return self._rows.sparse
 
-    def subset(self, indices: NDArray[np.int64]) -> Records:
-        """A copy of the records at these increasing positions, under the same declarations. Private."""
-        return self._holding(self._rows.take(indices))
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> Records:
+        """A copy of the records, or persons, at these increasing positions; sums are divided by `n`. Private.
+
+        Where there are none, a row that counts nothing stands for them."""
+        rows = indices if self._persons is None else self._persons.rows_of(indices)
+        held = self._rows.take(rows) if rows.size else self._rows.take(_FIRST).reweighted(_counting_nothing)
+        return Records(held, self._facts, divisor=indices.size if n is None else n)
 
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Records:
         """The same records, not copied, each counting what the rule says of it. Private."""
-        return self._holding(self._rows.reweighted(rule))
+        rows = self._rows.reweighted(rule)
+        return Records(rows, self._facts, persons=self._persons, divisor=self._divisor)
 
-    def _holding(self, rows: Rows | Parts) -> Records:
-        """Other rows under the same declarations."""
-        return Records(
-            rows,
-            self._declared,
-            radius=self._radius,
-            intercept=self._intercept,
-            nonzeros=self._nonzeros,
-            constant=self._constant,
-            weight_cap=self._weight_cap,
-        )
+    def _of_persons(self, groups: Any, persons: int | None, invalid: str) -> Records:
+        """The same rows, each counting its share of its person; as they are without groups."""
+        if groups is None:
+            if persons is not None:
+                raise ParameterError("persons counts the people named by groups: pass groups too.")
+            return self
+        held = Persons.of(groups, self._rows.n, persons, lenient=invalid == "zero")
+        return Records(self._rows.scaled(held.shares()), self._facts, persons=held)
 
     def __repr__(self) -> str:
         facts = ["n", "dim", "radius", "labels", "target", "intercept", "sparse"]
-        facts += ["nonzeros"] * (self._nonzeros is not None)
-        facts += ["constant"] * self._constant + ["weight_cap"] * (self._weight_cap is not None)
+        facts += ["nonzeros"] * (self.nonzeros is not None)
+        facts += ["constant"] * self._facts.constant + ["weight_cap"] * (self.weight_cap is not None)
+        facts += ["persons"] * (self._persons is not None)
         return f"Records({', '.join(f'{fact}={getattr(self, fact)!r}' for fact in facts)})"
+
+
+_FIRST = np.zeros(1, dtype=np.int64)
+
+
+def _counting_nothing(rows: Rows) -> Vector:
+    return np.zeros(rows.n)

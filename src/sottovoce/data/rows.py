@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, NoReturn, final
 
 import numpy as np
@@ -83,6 +84,10 @@ class Rows(Sealed, ABC):
         twin.weights.flags.writeable = False
         return twin
 
+    def scaled(self, shares: Vector) -> Rows:
+        """The same rows, each counting so much of what it counted."""
+        return self.reweighted(partial(times, shares=shares))
+
     @abstractmethod
     def block(self, index: int) -> Block: ...
 
@@ -143,6 +148,11 @@ class SparseRows(Rows):
         ]
         taken = chosen(self.weights, indices)
         return SparseRows(sparse.vstack(parts, format="csr"), self.targets[indices], taken)
+
+
+def times(rows: Rows, shares: Vector) -> Vector:
+    """What rows count, times their shares."""
+    return shares.copy() if rows.weights is None else shares * rows.weights
 
 
 def chosen(weights: Vector | None, indices: NDArray[np.int64]) -> Vector | None:

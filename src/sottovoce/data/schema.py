@@ -37,7 +37,9 @@ _KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
 @final
 @dataclass(frozen=True)
 class Schema:
-    """Columns in the order of the encoded features, and what to predict from them.
+    """Columns in the order of the encoded features, what to predict from them, and whose rows they are.
+
+    `person` names the column of keys by which rows belong to people: then the guarantee is theirs.
 
     Public by declaration: it must come from what is known without the data, never from its minima, maxima or
     distinct values."""
@@ -48,6 +50,7 @@ class Schema:
     trim: bool = field(default=True, kw_only=True)
     fold: bool = field(default=False, kw_only=True)
     interactions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    person: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -58,15 +61,20 @@ class Schema:
                 'target must be Target("name", classes=(...)) or Target("name", low=, high=).'
             )
         names = [column.name for column in columns] + ([self.target.name] if self.target else [])
+        if self.person is not None:
+            check_name(self.person)
+            names.append(self.person)
         for name in names:
             if names.count(name) > 1:
                 raise ParameterError(
-                    f"{name!r} is declared twice. A column is either a feature or the target, once."
+                    f"{name!r} is declared twice. A column is a feature, the target or the person, once."
                 )
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "missing", declared_missing(self.missing, "the schema"))
         if not isinstance(self.trim, bool) or not isinstance(self.fold, bool):
             raise ParameterError("trim and fold must be true or false.")
+        if self.person in self.names:
+            raise ParameterError(f"{self.person!r} is read for a feature and names the person.")
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
@@ -119,6 +127,11 @@ class Schema:
         own = column.missing if isinstance(column, Column) else ()
         return Reading(self.spelling, (*self.missing, *own))
 
+    @property
+    def keyed_by(self) -> tuple[str, ...]:
+        """The column of persons' keys, if there is one."""
+        return () if self.person is None else (self.person,)
+
     def labels_of(self, name: str) -> tuple[Label, ...] | None:
         """Declared categories or classes of a column; None where it is declared a number."""
         if self.target is not None and self.target.name == name:
@@ -137,6 +150,7 @@ class Schema:
         raw: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
         raw |= ({} if self.trim else {"trim": False}) | ({"fold": True} if self.fold else {})
         raw |= {"interactions": [list(pair) for pair in self.interactions]} if self.interactions else {}
+        raw |= {} if self.person is None else {"person": self.person}
         raw["columns"] = {column.name: column.to_dict() for column in self.columns}
         if self.target is not None:
             raw["target"] = self.target.to_dict()
@@ -145,7 +159,7 @@ class Schema:
     @classmethod
     def from_dict(cls, raw: object) -> Schema:
         """The schema of `to_dict`, or ParameterError that names what is missing."""
-        options = ("missing", "trim", "fold", "interactions")
+        options = ("person", "missing", "trim", "fold", "interactions")
         table = _table(raw, "a schema", None)
         if not set(table) <= {*options, "columns", "target"}:
             raise ParameterError(

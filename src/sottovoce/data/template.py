@@ -13,6 +13,7 @@ _HEADER = """\
 # (units, codebooks, physical limits), never by its minima, maxima or distinct values.
 # Delete the columns that are not to be used, and the target from among them. If a name is a value of some
 # record, the data has no header line: delete this file and write the names into the data's first line.
+# If people have several rows, name the column of their keys here, person = "?", and delete it below.
 # More is declared above the columns: missing = ["?", 999], fold = true, interactions = [["age", "sex"]].
 
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.accounting.convert import rho_published
-from sottovoce.accounting.events import Query, SubsampledGaussianEvent
+from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.curvature import curvature_of
@@ -86,7 +86,8 @@ class BatchDescent(Method):
         size, steps = self.batch(problem.n), self.planned(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
         scale = max(0.5, size / problem.n * math.sqrt(2.0 * steps / rho))
-        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n)
+        draw = Draw.under(budget.relation)
+        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw)
         return [(event, steps)]
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:

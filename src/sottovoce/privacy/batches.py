@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, final
 
 import numpy as np
 
-from sottovoce.accounting.events import GaussianEvent, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting.events import Draw, GaussianEvent, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.errors import ParameterError
 from sottovoce.privacy import release, sampling
 from sottovoce.privacy.prices import BatchPrices, insist_known, pair
@@ -81,10 +81,11 @@ class BatchOracle(BatchPrices):
             step=noising.step,
             batch=self._size,
             population=self.problem.n,
+            draw=self._draw,
         )
         packing = self.packing(question)
         charged, (paid,) = release.gaussian(
-            self._run, self._noise, event, (noising, lambda: packing.pack(question.exact(self._draw())))
+            self._run, self._noise, event, (noising, lambda: packing.pack(question.exact(self._batch())))
         )
         return Answer(packing.unpack(paid.draw()), noising.scale * packing.widening, charged, deviation)
 
@@ -98,7 +99,7 @@ class BatchOracle(BatchPrices):
 
         def drawn() -> ExactRisk:
             if not batch:
-                batch.append(self._draw())
+                batch.append(self._batch())
             return batch[0]
 
         charged, (first, second) = release.gaussian(
@@ -121,5 +122,7 @@ class BatchOracle(BatchPrices):
         value = packing.unpack(pending.paid.draw())
         return Answer(value, pending.noising.scale * packing.widening, 0, self.sampling(question))
 
-    def _draw(self) -> ExactRisk:
-        return self._risk.subset(sampling.draw(self.problem.n, self._size, self._entropy))
+    def _batch(self) -> ExactRisk:
+        """A fresh batch as a risk, its sums divided by the size that is public, not by the one it has."""
+        chosen = sampling.draw if self._draw is Draw.FIXED else sampling.poisson
+        return self._risk.subset(chosen(self.problem.n, self._size, self._entropy), n=self._size)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sottovoce.accounting.checks import positive, whole
 from sottovoce.accounting.events import (
+    Draw,
     GaussianEvent,
     PureEvent,
     Query,
@@ -105,12 +106,13 @@ class Prices(_Priced, Questions):
 
 
 class BatchPrices(_Priced):
-    """Prices of questions about secret batches of fixed size, amplified by their secrecy.
+    """Prices of questions about secret batches, amplified by their secrecy.
 
-    Whatever the relation, a batch moves as when one of its records is replaced: for that, amplification by
-    batches of fixed size is proved.
+    Under zero-out batches are Poisson ones, their sums divided by the expected size: they move by one record
+    over that size. Else they have a fixed size and move as when one of their records is replaced, whatever
+    the relation: for that, amplification is proved.
 
-    With `shared`, a gradient and a Hessian share a batch and are charged as one event."""
+    With `shared`, a gradient and a Hessian share a batch, of fixed size, and are charged as one event."""
 
     def __init__(self, bounds: Bounds, run: Run, *, size: int, shared: bool) -> None:
         size = whole("the size of a batch", size)
@@ -119,11 +121,13 @@ class BatchPrices(_Priced):
         super().__init__(bounds, run)
         self._size = size
         self._shared = bool(shared)
+        self._draw = Draw.FIXED if shared else Draw.under(bounds.relation)
+        most = size if self._draw is Draw.FIXED else bounds.problem.n
         self._batch_bounds = replace(
             bounds,
             problem=replace(bounds.problem, n=size),
-            arithmetic=replace(bounds.arithmetic, n=size),
-            relation=Relation.REPLACE_ONE,
+            arithmetic=replace(bounds.arithmetic, n=size, records=most),
+            relation=Relation.REPLACE_ONE if self._draw is Draw.FIXED else Relation.ZERO_OUT,
         )
 
     def __repr__(self) -> str:
@@ -131,7 +135,7 @@ class BatchPrices(_Priced):
 
     def noising(self, question: Question[T], units: int, parts: int = 1) -> Noising:
         """The noise that `units` buy for one of `parts` answers from the same batch."""
-        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n)
+        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
         mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
         return calibrate(question.moves(self._batch_bounds), mu_squared, question.entries(self.problem))
 
@@ -140,7 +144,7 @@ class BatchPrices(_Priced):
         own = question.moves(self._batch_bounds)
         if not self._shared:
             event = SubsampledGaussianEvent(
-                question.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n
+                question.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n, self._draw
             )
             return self._run.currency.price(event)
         parts = tuple(

@@ -58,6 +58,10 @@ class Arithmetic:
 
     `weight`: most that a record counts.
 
+    `n` divides every sum. `records`: how many count in a sum at most, n if not told; a Poisson batch may hold
+    more than n, its expected size. `terms`: how many rows a sum may have, as many as records if not told; the
+    rows of a person count no more than one record together.
+
     `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
     computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
     """
@@ -70,6 +74,8 @@ class Arithmetic:
     function_ulps: int = 64
     single_margins: bool = False
     weight: float = 1.0
+    records: int | None = None
+    terms: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n", "dim", "block_length", "function_ulps"):
@@ -160,12 +166,17 @@ class Arithmetic:
     @property
     def _first(self) -> float:
         """Largest mean of q x."""
-        return self.weight * self.radius
+        return self._crowd * self.weight * self.radius
 
     @property
     def _second(self) -> float:
         """Largest mean of q xx', Frobenius."""
-        return self.weight * self.radius**2
+        return self._crowd * self.weight * self.radius**2
+
+    @property
+    def _crowd(self) -> float:
+        """Records in a sum, at most, over what it is divided by."""
+        return (self.records or self.n) / self.n
 
     def margin(self, weight_norm: float) -> float:
         """Error of one margin or residual; in float32, the replaced record's share of it in a mean."""
@@ -183,7 +194,9 @@ class Arithmetic:
     def _mean(self, largest: float, term: float, added: float) -> float:
         """Mean of terms no larger than `largest`, each off by `term`, times what each record counts, plus the
         public part."""
-        largest, term = self.weight * largest, self.weight * term
-        blocks = -(-self.n // self.block_length)
-        sums = gamma(min(self.n, self.block_length) + blocks + JOINING + FEW)
+        counted = self._crowd * self.weight
+        largest, term = counted * largest, counted * term
+        terms = self.terms or self.records or self.n
+        blocks = -(-terms // self.block_length)
+        sums = gamma(min(terms, self.block_length) + blocks + JOINING + FEW)
         return term + sums * (largest + term) + JOINS * UNIT_ROUNDOFF * (largest + added) + UNDERFLOW

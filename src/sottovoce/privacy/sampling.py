@@ -1,4 +1,4 @@
-"""Batches of a fixed size drawn without replacement, and the secrecy amplification rests on.
+"""Batches drawn without replacement or record by record, and the secrecy amplification rests on.
 
 Amplification holds only if nobody can tell which records were drawn: indices come from the operating system's
 entropy at every draw and never leave the oracle. A simulation draws them from its seed.
@@ -45,6 +45,27 @@ def draw(population: int, size: int, entropy: Callable[[int], bytes] = os.urando
         fresh = (words % np.uint64(population)).astype(np.int64)
         chosen = _distinct(np.concatenate([chosen, fresh]))
     return np.sort(chosen[:size])
+
+
+def poisson(population: int, expected: int, entropy: Callable[[int], bytes] = os.urandom) -> Indices:
+    """Each of range(population) by itself with chance expected/population, in increasing order.
+
+    A uniform 64-bit number below floor(2^64 expected/population) chooses: the chance is no larger than what
+    is charged, and smaller by 2^-64 at most. Sixteen bits decide nearly always; the others are drawn where
+    they tie."""
+    if not 1 <= expected <= population:
+        raise ParameterError(f"a batch holds between 1 and n={population} records, got {expected}.")
+    if expected == population:
+        return np.arange(population, dtype=np.int64)
+    threshold = (expected << 64) // population
+    first, rest = threshold >> 48, threshold & (2**48 - 1)
+    words = np.frombuffer(entropy(2 * population), dtype="<u2")
+    chosen = words < first
+    ties = np.flatnonzero(words == first)
+    if ties.size:
+        further = np.frombuffer(entropy(8 * ties.size), dtype="<u8") >> np.uint64(16)
+        chosen[ties] = further < np.uint64(rest)
+    return np.flatnonzero(chosen).astype(np.int64)
 
 
 def entropy_for(simulate: int | None) -> Callable[[int], bytes]:

@@ -23,14 +23,14 @@ class StretchedArithmetic(Arithmetic):
 
     def gradient(self, *, slope: float, curvature: float, weight_norm: float, added: float = 0.0) -> float:
         error = super().gradient(slope=slope, curvature=curvature, weight_norm=self._user(weight_norm))
-        return self._carried(error, slope * self.weight * self.radius, self.stretch, added)
+        return self._carried(error, slope * super()._first, self.stretch, added)
 
     def hessian(self, *, curvature: float, third: float, weight_norm: float, added: float = 0.0) -> float:
         error = super().hessian(curvature=curvature, third=third, weight_norm=self._user(weight_norm))
-        return self._carried(error, curvature * self.weight * self.radius**2, self.stretch**2, added)
+        return self._carried(error, curvature * super()._second, self.stretch**2, added)
 
     def gram(self) -> float:
-        return self._carried(super().gram(), self.weight * self.radius**2, self.stretch**2, 0.0)
+        return self._carried(super().gram(), super()._second, self.stretch**2, 0.0)
 
     def moments(self, emphasis: float) -> float:
         first = self._carried(super().moments(0.0), self._first, self.stretch, 0.0)
@@ -52,11 +52,11 @@ class StretchedArithmetic(Arithmetic):
 
     @property
     def _first(self) -> float:
-        return self.weight * self.radius * self.stretch
+        return super()._first * self.stretch
 
     @property
     def _second(self) -> float:
-        return self.weight * (self.radius * self.stretch) ** 2
+        return super()._second * self.stretch**2
 
     def _user(self, norm: float) -> float:
         return 2.0 * self.stretch * norm

@@ -12,6 +12,7 @@ from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.partitioned import Parts
+from sottovoce.data.persons import MOST_ROWS
 from sottovoce.data.records import Label, Records
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
@@ -103,9 +104,8 @@ class Risk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        mean = "mean" if self._records.weight_cap is None else "weighted mean"
         radius = self._records.radius
-        return f"{mean} of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
+        return f"{self._records.mean} of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
 
     @cached_property
     def problem(self) -> Problem:
@@ -120,8 +120,7 @@ class Risk(Sealed):
             intercept=self._records.intercept,
             nonzeros=self._records.nonzeros,
             constant=self._records.constant,
-            weight=self._records.weight_cap or 1.0,
-            lightest=1.0 if self._records.weight_cap is None else 0.0,
+            **self._records.counting,
         )
 
     @cached_property
@@ -134,6 +133,7 @@ class Risk(Sealed):
             radius=self._records.radius,
             target_reach=self.problem.label_reach,
             weight=self.problem.weight,
+            terms=None if self._records.persons is None else MOST_ROWS,
         )
         return LinearBounds(problem=self.problem, arithmetic=arithmetic, loss=self._loss)
 
@@ -225,9 +225,9 @@ class Risk(Sealed):
         """Other record weights, no regularizer: the data's part of a risk that has both."""
         return Risk(self._records.reweighted(rule), self._loss)
 
-    def subset(self, indices: NDArray[np.int64]) -> Risk:
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> Risk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
-        return Risk(self._records.subset(indices), self._loss, self._regularizer)
+        return Risk(self._records.subset(indices, n), self._loss, self._regularizer)
 
     def _weights(self, w: Any, name: str = "w") -> Vector:
         return checked_weights(w, self.dim, self._records.radius, name)

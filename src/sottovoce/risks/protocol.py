@@ -74,7 +74,8 @@ class ExactRisk(Protocol):
 
     def along(self, w: Vector, direction: Vector) -> ExactLine: ...
 
-    def subset(self, indices: NDArray[np.int64]) -> ExactRisk: ...
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> ExactRisk:
+        """The risk over these records alone, maybe none; sums are divided by `n`, or by their number."""
 
     def reshaped(self, geometry: Geometry) -> ExactRisk:
         """The same risk in other coordinates, each record's influence capped."""

@@ -214,9 +214,9 @@ class ReshapedRisk(Sealed):
         line = self._inner.along(self._user(w), self._user(direction))
         return ReshapedLine(line, self._penalty, np.asarray(w), np.asarray(direction))
 
-    def subset(self, indices: NDArray[np.int64]) -> ReshapedRisk:
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> ReshapedRisk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
-        return ReshapedRisk(self._inner.subset(indices), self._geometry, self._penalty)
+        return ReshapedRisk(self._inner.subset(indices, n), self._geometry, self._penalty)
 
     def reshaped(self, geometry: Geometry) -> ReshapedRisk:
         """Refused: a record's influence is capped once."""

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from sottovoce.data.partitioned import Parts
+from sottovoce.data.persons import MOST_ROWS
 from sottovoce.data.records import Records
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
@@ -99,9 +100,9 @@ class SoftmaxRisk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        mean = "mean" if self._records.weight_cap is None else "weighted mean of the"
+        plain = self._records.weight_cap is None and self._records.persons is None
         return (
-            f"{mean} softmax loss of {self._classes} classes plus {self._regularizer!r}, "
+            f"{'mean' if plain else f'{self._records.mean} of the'} softmax loss of {self._classes} classes plus {self._regularizer!r}, "
             f"rows of norm at most {self._records.radius:g}"
         )
 
@@ -123,8 +124,7 @@ class SoftmaxRisk(Sealed):
             nonzeros=self._records.nonzeros,
             regularizer=self._regularizer,
             constant=self._records.constant,
-            weight=self._records.weight_cap or 1.0,
-            lightest=1.0 if self._records.weight_cap is None else 0.0,
+            **self._records.counting,
         )
 
     @cached_property
@@ -137,6 +137,7 @@ class SoftmaxRisk(Sealed):
             radius=self._records.radius,
             function_ulps=64 + self._classes,
             weight=self.problem.weight,
+            terms=None if self._records.persons is None else MOST_ROWS,
         )
         return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
 
@@ -233,9 +234,9 @@ class SoftmaxRisk(Sealed):
         """Other record weights, no regularizer: the data's part of a risk that has both."""
         return SoftmaxRisk(self._records.reweighted(rule))
 
-    def subset(self, indices: NDArray[np.int64]) -> SoftmaxRisk:
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> SoftmaxRisk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
-        return SoftmaxRisk(self._records.subset(indices), self._regularizer)
+        return SoftmaxRisk(self._records.subset(indices, n), self._regularizer)
 
     def _penalty(self, weights: Matrix) -> float:
         return self._regularizer.value(self._penalized(weights).ravel())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.accounting.convert import rho_published
-from sottovoce.accounting.events import Query, SubsampledGaussianEvent
+from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
@@ -152,7 +152,8 @@ class PaperMethod(Method):
         size = self.batch.size(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
         scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.questions * visits / rho))
-        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n)
+        draw = Draw.FIXED if self.batch.shared else Draw.under(budget.relation)
+        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw)
         return [(event, visits)]
 
     def _follow(self, frame: Schedule, walk: Walk) -> Stop:

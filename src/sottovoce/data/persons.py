@@ -1,0 +1,127 @@
+"""Whose rows these are: persons by their keys, and what each of their rows counts.
+
+A person with m rows counts 1, each row 1/m, so its part in every sum lies in the convex hull of row terms.
+Keys are read one by one and compared as text; they are forgotten at once, only who shares rows is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from numbers import Integral
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Vector
+from sottovoce.data.sealed import Sealed
+from sottovoce.errors import DataError, ParameterError
+
+MOST_ROWS = 2**30
+"""Rows that all persons may have together: how many there are is private, so rounding allows for these."""
+
+SHARE_MARGIN = 2.0**-50
+"""A row counts (1 - 2^-50)/m: neither the quotient, nor its product with a sample weight, nor m of them
+rounded make a person count more than 1."""
+
+LIGHTEST = 1.0 - 2.0**-48
+"""Least that a person counts, by the same margin."""
+
+
+@final
+class Persons(Sealed):
+    """The person of every row, as a number below n; -1 where the key is missing.
+
+    `declared`: n was declared and not counted, as zero-out needs: the number of keys differs by one there."""
+
+    __slots__ = ("_owners", "declared", "n")
+
+    def __init__(self, owners: NDArray[np.int64], n: int, *, declared: bool) -> None:
+        self._owners = owners
+        self.n = n
+        self.declared = declared
+
+    @classmethod
+    def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons:
+        """Read a key for every row. A missing one (None, NaN, blank, no text or whole number) is refused, or,
+        if `lenient`, its row counts 0: it never becomes a person of its own."""
+        keys = read_keys(groups, rows)
+        if not lenient and any(key is None for key in keys):
+            raise DataError(
+                "some rows have no person's key, or one that is neither text nor a whole number. Clean them, "
+                'or pass invalid="zero": they then count nothing.'
+            )
+        if rows > MOST_ROWS:
+            raise DataError(f"persons may have at most {MOST_ROWS} rows together.")
+        numbers: dict[str, int] = {}
+        owners = np.fromiter(
+            (-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys), np.int64, rows
+        )
+        counted = len(numbers)
+        if declared is None:
+            if not counted:
+                raise DataError("no row has a person's key.")
+            return cls(owners, counted, declared=False)
+        if isinstance(declared, bool) or not isinstance(declared, Integral) or declared < 1:
+            raise ParameterError("persons, how many there are, must be a whole number of at least 1.")
+        if counted > declared:
+            raise DataError("there are more persons than declared. Declare an upper bound that is public.")
+        return cls(owners, int(declared), declared=True)
+
+    def shares(self) -> Vector:
+        """What each row counts: 1 if it is its person's only one, (1 - 2^-50)/m if there are m, else 0."""
+        held = np.maximum(self._owners, 0)
+        rows = np.bincount(held[self._owners >= 0], minlength=self.n)[held]
+        shares = np.where(rows == 1, 1.0, (1.0 - SHARE_MARGIN) / np.maximum(rows, 1))
+        return np.where(self._owners < 0, 0.0, shares)
+
+    def rows_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """All rows of these persons, in increasing order: nobody is split over batches."""
+        chosen = np.zeros(self.n + 1, dtype=bool)
+        chosen[indices] = True
+        return np.flatnonzero(chosen[self._owners]).astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"Persons({self.n}, private)"
+
+
+def read_keys(groups: Any, rows: int) -> list[str | None]:
+    """A text for each row, None where there is none; read by itself, whatever the others are."""
+    column: Any = None
+    with suppress(Exception):
+        column = groups.to_list() if hasattr(groups, "to_list") else groups
+        column = column.to_pylist() if hasattr(column, "to_pylist") else column
+        column = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if not isinstance(column, list) or len(column) != rows:
+        raise DataError("groups must hold one person's key for each row.")
+    return [_text(key) for key in column]
+
+
+def held_out_persons(keys: Iterable[str | None], share: float) -> NDArray[np.bool_]:
+    """Rows whose person is held out, by a hash of the key: no other row has a say in it."""
+    bound = int(share * 2**64)
+    return np.array(
+        [key is not None and int.from_bytes(_digest(key)[:8], "big") < bound for key in keys], dtype=bool
+    )
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def _text(key: Any) -> str | None:
+    """Text without outer blanks, in one Unicode form; a whole number, also a float that is one, as digits."""
+    with suppress(Exception):
+        if isinstance(key, bytes):
+            key = key.decode("utf-8")
+        if isinstance(key, str):
+            return unicodedata.normalize("NFC", key.strip()) or None
+        if isinstance(key, Integral) and not isinstance(key, bool | np.bool_):
+            return str(int(key))
+        if isinstance(key, float | np.floating) and math.isfinite(key) and float(key).is_integer():
+            return str(int(key))
+    return None

@@ -1,0 +1,68 @@
+"""What is public about records, by declaration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from sottovoce.data.cell import Label
+from sottovoce.data.targets import Classes, Range
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RecordFacts:
+    """Declared before a row is read. `intercept`: a constant column was appended; `constant`: the last column
+    holds one number; `weight_cap`: None without sample weights."""
+
+    declared: Classes | Range
+    radius: float
+    intercept: bool = False
+    nonzeros: int | None = None
+    constant: bool = False
+    weight_cap: float | None = None
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        return self.declared.labels if isinstance(self.declared, Classes) else None
+
+    @property
+    def target(self) -> tuple[float, float] | None:
+        return (self.declared.low, self.declared.high) if isinstance(self.declared, Range) else None
+
+
+class Declared:
+    """Shows the declared facts as its own."""
+
+    __slots__ = ()
+    _facts: RecordFacts
+
+    @property
+    def radius(self) -> float:
+        """No row is longer than this."""
+        return self._facts.radius
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """Declared labels; None for regression."""
+        return self._facts.labels
+
+    @property
+    def target(self) -> tuple[float, float] | None:
+        """Declared range of a regression target; None for classification."""
+        return self._facts.target
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last column is the appended constant, shrunk with its row."""
+        return self._facts.intercept
+
+    @property
+    def nonzeros(self) -> int | None:
+        """Declared most entries other than 0 in a row, the intercept not counted; None if not declared."""
+        return self._facts.nonzeros
+
+    @property
+    def weight_cap(self) -> float | None:
+        """No record counts more than this; None without sample weights, when each counts 1."""
+        return self._facts.weight_cap
