@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from sottovoce.data.cell import Label
+from sottovoce.data.persons import LIGHTEST, Persons
 from sottovoce.data.targets import Classes, Range
 
 
@@ -32,10 +33,11 @@ class RecordFacts:
 
 
 class Declared:
-    """Shows the declared facts as its own."""
+    """Shows the declared facts as its own, and what a record or person counts."""
 
     __slots__ = ()
     _facts: RecordFacts
+    _persons: Persons | None
 
     @property
     def radius(self) -> float:
@@ -66,3 +68,20 @@ class Declared:
     def weight_cap(self) -> float | None:
         """No record counts more than this; None without sample weights, when each counts 1."""
         return self._facts.weight_cap
+
+    @property
+    def counting(self) -> dict[str, Any]:
+        """What a record or person counts at most and at least, and which of the two it is. Public."""
+        lightest = 1.0 if self._persons is None else LIGHTEST
+        return {
+            "weight": self.weight_cap or 1.0,
+            "lightest": lightest if self.weight_cap is None else 0.0,
+            "unit": "record" if self._persons is None else "person",
+            "counted": self._persons is not None and not self._persons.declared,
+        }
+
+    @property
+    def mean(self) -> str:
+        """Which mean over these records a risk is, in words."""
+        kind = "mean" if self.weight_cap is None else "weighted mean"
+        return kind if self._persons is None else f"{kind} over persons, each the mean over its rows,"

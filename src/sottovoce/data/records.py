@@ -13,7 +13,7 @@ from scipy import sparse
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.partitioned import Parts
-from sottovoce.data.persons import LIGHTEST, Persons
+from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
 from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
 from sottovoce.data.sealed import Sealed
@@ -256,23 +256,6 @@ class Records(Declared, Sealed):
     def constant(self) -> int | None:
         """The column that carries the constant: the appended intercept, or the last one as declared."""
         return self.dim - 1 if self._facts.intercept or self._facts.constant else None
-
-    @property
-    def counting(self) -> dict[str, Any]:
-        """What a record or person counts at most and at least, and which of the two it is. Public."""
-        lightest = 1.0 if self._persons is None else LIGHTEST
-        return {
-            "weight": self.weight_cap or 1.0,
-            "lightest": lightest if self.weight_cap is None else 0.0,
-            "unit": "record" if self._persons is None else "person",
-            "counted": self._persons is not None and not self._persons.declared,
-        }
-
-    @property
-    def mean(self) -> str:
-        """Which mean over these records a risk is, in words."""
-        kind = "mean" if self.weight_cap is None else "weighted mean"
-        return kind if self._persons is None else f"{kind} over persons, each the mean over its rows,"
 
     @property
     def sparse(self) -> bool:

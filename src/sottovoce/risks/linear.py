@@ -104,8 +104,8 @@ class Risk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        radius = self._records.radius
-        return f"{self._records.mean} of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
+        mean, radius = self._records.mean, self._records.radius
+        return f"{mean} of {self._loss!r} plus {self._regularizer!r}, rows of norm at most {radius:g}"
 
     @cached_property
     def problem(self) -> Problem:

@@ -100,10 +100,10 @@ class SoftmaxRisk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        plain = self._records.weight_cap is None and self._records.persons is None
+        mean = self._records.mean
         return (
-            f"{'mean' if plain else f'{self._records.mean} of the'} softmax loss of {self._classes} classes plus {self._regularizer!r}, "
-            f"rows of norm at most {self._records.radius:g}"
+            f"{mean if mean == 'mean' else f'{mean} of the'} softmax loss of {self._classes} classes plus "
+            f"{self._regularizer!r}, rows of norm at most {self._records.radius:g}"
         )
 
     @cached_property
