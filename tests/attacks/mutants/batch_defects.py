@@ -34,8 +34,8 @@ BATCHES = (
     Mutant(
         "one batch for all questions",
         "privacy/batches.py",
-        "sampling.draw(self.problem.n, self._size, self._entropy)",
-        "sampling.draw(self.problem.n, self._size, np.random.default_rng(0).bytes)",
+        "chosen(self.problem.n, self._size, self._entropy)",
+        "chosen(self.problem.n, self._size, np.random.default_rng(0).bytes)",
         BATCH,
     ),
     Mutant(

@@ -14,6 +14,7 @@ from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.inference_defects import MOMENTS_OF_SCORES
 from tests.attacks.mutants.kernel_defects import FORMULAS
 from tests.attacks.mutants.method_defects import LEVELS, LIMITS, REFUSALS
+from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
@@ -46,6 +47,7 @@ _EVERYTHING = (
     *CLIPPING,
     *STATE,
     *LEVELS,
+    *NEIGHBOURS,
     *REFUSALS,
     *EVALUATION,
     *LIMITS,

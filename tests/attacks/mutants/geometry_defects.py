@@ -150,7 +150,7 @@ RELATIONS = (
     Mutant(
         "batches at the zero-out distance",
         "privacy/prices.py",
-        "            relation=Relation.REPLACE_ONE,\n",
+        "relation=Relation.REPLACE_ONE if self._draw is Draw.FIXED else Relation.ZERO_OUT,",
         "",
         "tests/privacy/test_batch_privacy.py -k whatever_the_relation",
     ),
