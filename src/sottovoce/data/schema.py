@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, final
 
 from sottovoce.data.cell import Label, Spelling
-from sottovoce.data.columns import Categorical, Column, Target, declared_missing
+from sottovoce.data.columns import Categorical, Column, Target, check_name, declared_missing
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.reading import Reading
