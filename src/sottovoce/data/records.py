@@ -121,7 +121,7 @@ class Records(Declared, Sealed):
             constant=bool(constant),
             weight_cap=cap,
         )
-        return cls(rows, facts)._of_persons(groups, persons, invalid)
+        return cls(rows, facts).of_persons(groups, persons, invalid)
 
     @classmethod
     def from_table(
@@ -179,7 +179,7 @@ class Records(Declared, Sealed):
             rows = rows.reweighted(lambda _: weights)
         facts = RecordFacts(declared=declared, radius=radius, constant=True, weight_cap=cap)
         keys = source.keys() if groups is None and declared_columns.person is not None else groups
-        return cls(rows, facts)._of_persons(keys, persons, invalid)
+        return cls(rows, facts).of_persons(keys, persons, invalid)
 
     @classmethod
     def from_dask(
@@ -233,7 +233,7 @@ class Records(Declared, Sealed):
         if groups is None and schema is not None and schema.person is not None:
             groups = data[schema.person]
         keys = None if groups is None else gathered(groups, client)
-        return cls(held, facts)._of_persons(keys, persons, invalid)
+        return cls(held, facts).of_persons(keys, persons, invalid)
 
     @property
     def n(self) -> int:
@@ -275,7 +275,7 @@ class Records(Declared, Sealed):
         rows = self._rows.reweighted(rule)
         return Records(rows, self._facts, persons=self._persons, divisor=self._divisor)
 
-    def _of_persons(self, groups: Any, persons: int | None, invalid: str) -> Records:
+    def of_persons(self, groups: Any, persons: int | None, invalid: str) -> Records:
         """The same rows, each counting its share of its person; as they are without groups."""
         if groups is None:
             if persons is not None:
