@@ -110,7 +110,7 @@ def _spend(scene: Scene, point: Point, fatal: int, *, release_first: bool) -> No
     Guillotine.point, Guillotine.fatal, Guillotine.charges = point, fatal, 0
     sqlite3.connect = lambda *places, **options: connect(*places, factory=Guillotine, **options)  # type: ignore[assignment, misc]
     while True:
-        grant = new_grant(cost, ledger.currency)
+        grant = new_grant(cost, ledger.currency, ledger.relation)
         if release_first:
             scene.release(grant.id)
         try:
