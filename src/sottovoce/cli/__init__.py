@@ -8,6 +8,7 @@ import typer
 
 from sottovoce.cli.audit import audit
 from sottovoce.cli.bench import bench
+from sottovoce.cli.check import check
 from sottovoce.cli.demo import demo
 from sottovoce.cli.evaluate import evaluate
 from sottovoce.cli.fit import fit
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, schema, plan, fit, predict, evaluate, report, audit, bench):
+for command in (demo, schema, check, plan, fit, predict, evaluate, report, audit, bench):
     app.command()(command)
 register(app)
 app.add_typer(ledger, name="ledger")

@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Query,
     Simulate,
     delta_of,
 )
@@ -40,6 +41,7 @@ def evaluate(
     confidence: Annotated[float, typer.Option(help="Confidence of every interval.")] = 0.95,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    query: Query = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model on a test set, privately for the people in that set.
@@ -50,6 +52,7 @@ def evaluate(
     from sottovoce.accounting import Budget
     from sottovoce.accounting.caution import caution
     from sottovoce.cli import output as out
+    from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.model import Model
@@ -58,7 +61,7 @@ def evaluate(
     loaded = Model.load(model)
     account = out.open_ledger(ledger, dataset)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        table = tables.read(data, loaded.schema, invalid=invalid, delimiter=delimiter)
+        table = tables.read(table_of(data, query), loaded.schema, invalid=invalid, delimiter=delimiter)
         budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)), relation)
         figures = _figures(loaded, table, budget, account, simulate, confidence)
     weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, len(table.features))

@@ -20,6 +20,7 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Query,
     Simulate,
     delta_of,
 )
@@ -67,6 +68,7 @@ def fit(
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    query: Query = None,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -77,13 +79,14 @@ def fit(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a private model on a CSV or Parquet file.
+    """Train a private model on a table.
 
     Example: sottovoce fit claims.csv --schema schema.toml --epsilon 1 --delta 1e-6 -o model.json
     """
     from sottovoce import fitting
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.files import write
     from sottovoce.report import render
@@ -93,7 +96,7 @@ def fit(
     insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
     model = fitting.fit(
-        data,
+        table_of(data, query),
         declared,
         epsilon=epsilon,
         delta=delta_of(delta),

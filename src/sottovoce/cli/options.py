@@ -55,7 +55,19 @@ Invalid: TypeAlias = Annotated[
     ),
 ]
 Data: TypeAlias = Annotated[
-    Path, typer.Argument(help="A .csv, .csv.gz or .parquet file.", show_default=False)
+    Path,
+    typer.Argument(
+        help="A .csv, .csv.gz or .parquet file; with --query a .duckdb file or postgresql:SERVICE.",
+        show_default=False,
+    ),
+]
+Query: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SQL",
+        help="What to read of a database, each row by itself. Needs sottovoce[sql].",
+        show_default=False,
+    ),
 ]
 Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
 Force: TypeAlias = Annotated[

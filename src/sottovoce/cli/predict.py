@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query
 
 
 def predict(
@@ -17,6 +17,7 @@ def predict(
         Path, typer.Option("--output", "-o", help="CSV file to write.", rich_help_panel=OUTPUT)
     ],
     delimiter: Delimiter = ",",
+    query: Query = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -27,6 +28,7 @@ def predict(
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, put
     from sottovoce.cli.predictions import as_csv
+    from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.files import write
     from sottovoce.model import Model
@@ -35,7 +37,7 @@ def predict(
     insist_free((output,), inputs=(model, data), force=force)
     loaded = Model.load(model)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        rows = tables.read(data, loaded.schema, target=False, delimiter=delimiter).features
+        rows = tables.read(table_of(data, query), loaded.schema, target=False, delimiter=delimiter).features
         content = as_csv(loaded, rows)
     place = put(output, lambda free: write(free, content), force=force)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query
 
 
 def schema(
@@ -17,6 +17,7 @@ def schema(
     ],
     force: Force = False,
     delimiter: Delimiter = ",",
+    query: Query = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a schema to fill in, from the column names only: no row is read.
@@ -25,13 +26,15 @@ def schema(
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.data.sources import column_names
     from sottovoce.files import write
 
     insist_free((output,), inputs=(data,), force=force)
-    names = column_names(data, delimiter=delimiter)
-    template = Schema.template(names)
+    names = column_names(table_of(data, query), delimiter=delimiter)
+    trimmed = [name.strip() for name in names]
+    template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)
     place = put(output, lambda free: write(free, template), force=force)
     if as_json:
         out.say_json({"schema": str(place), "columns": list(names)})

@@ -159,6 +159,11 @@ class Target:
             object.__setattr__(self, "high", declared.high)
 
     @property
+    def source(self) -> str:
+        """The column of the table that is read."""
+        return self.name
+
+    @property
     def labels(self) -> tuple[Label, ...] | None:
         """Declared classes; None where a number is read."""
         return self.classes

@@ -1,0 +1,53 @@
+"""`sottovoce check`: what the schema finds in the data, for its owner alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import AsJson, Data, Delimiter, Query
+
+WARNING = (
+    "For the owner of the data only: these counts are exact and no privacy protects them. "
+    "Do not publish them, and do not choose bounds or categories by them."
+)
+
+
+def check(
+    data: Data,
+    schema: Annotated[
+        Path, typer.Option(help="Declared columns, see `sottovoce schema`.", show_default=False)
+    ],
+    delimiter: Delimiter = ",",
+    query: Query = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count what the schema finds: missing, undeclared, clipped, untrimmed cells, columns that say nothing.
+
+    Spends no budget and is not private: for the eyes of whoever may see the data itself.
+    """
+    from sottovoce.cli import output as out
+    from sottovoce.cli.tables import table_of
+    from sottovoce.data.inspection import inspect
+    from sottovoce.data.schema import Schema
+    from sottovoce.report.progress import waiting
+
+    declared = Schema.load(schema)
+    with waiting(out.is_watched(), f"reading {data.name}"):
+        found = inspect(table_of(data, query), declared, delimiter=delimiter)
+    if as_json:
+        out.say_json({"warning": WARNING, "columns": [part.to_dict() for part in found]})
+        return
+    from rich.table import Table
+
+    shown = Table(title=f"{found[0].rows:,} rows", title_justify="left")
+    for heading in ("column", "missing", "undeclared", "clipped", "untrimmed", ""):
+        shown.add_column(heading, justify="left" if heading in ("column", "") else "right")
+    for part in found:
+        counts = (part.missing, part.undeclared, part.clipped, part.untrimmed)
+        remark = "encoded alike in every row" if part.constant else ""
+        shown.add_row(out.shown_safely(part.column), *(f"{count:,}" for count in counts), remark)
+    out.console().print(shown)
+    out.remark(WARNING)

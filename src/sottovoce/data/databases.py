@@ -1,0 +1,105 @@
+"""Tables by query: a DuckDB file, or a PostgreSQL server through ADBC (extra `sottovoce[sql]`).
+
+A server is named as libpq finds it, `postgresql:` by the environment (PGHOST, PGUSER, PGPASSWORD, ...) and
+`postgresql:NAME` by a service of that name in pg_service.conf. Credentials never stand on the command line,
+and no message repeats what a database says: it may quote them, or a record.
+
+A query must treat every row by itself. One that ranks, samples, joins or averages rows lets a record change
+others, and the guarantee then does not speak of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any, final
+
+from sottovoce.data.sources import Chunk, Source, StreamSource
+from sottovoce.errors import DataError, ParameterError
+
+SERVER = "postgresql:"
+_SERVICE = re.compile(r"[A-Za-z0-9_.-]*")
+
+
+def open_query(place: str, query: str) -> Source:
+    """The answer to a query as a table, not yet read."""
+    return _postgresql(place, query) if place.startswith(SERVER) else _duckdb(place, query)
+
+
+@final
+class QuerySource(Source):
+    """The answer to a query; closes what gives it once it is read or forgotten."""
+
+    def __init__(self, answer: Any, *givers: Any) -> None:
+        self._givers = givers
+        self._stream = StreamSource(answer)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._stream.names
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        try:
+            yield from self._stream.chunks(wanted)
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        for giver in self._givers:
+            with suppress(Exception):
+                giver.close()
+
+    def __del__(self) -> None:
+        self._close()
+
+
+def _duckdb(place: str, query: str) -> Source:
+    _insist_installed("duckdb")
+    import duckdb
+
+    connection: Any = None
+    with suppress(Exception):
+        # without access to files: DuckDB would type their columns by looking at them
+        connection = duckdb.connect(place, read_only=True, config={"enable_external_access": "false"})
+    if connection is None:
+        raise DataError(f"{place} cannot be opened as a DuckDB database. Is another process writing to it?")
+    with suppress(Exception):
+        return QuerySource(connection.sql(query), connection)
+    connection.close()
+    raise DataError(
+        f"the query does not run on {place}. Try it in duckdb -readonly; it cannot read files outside."
+    )
+
+
+def _postgresql(place: str, query: str) -> Source:
+    service = place.removeprefix(SERVER)
+    if not _SERVICE.fullmatch(service):
+        raise ParameterError(
+            "name a PostgreSQL server by postgresql: (from PGHOST, PGUSER, PGPASSWORD and so on) or by "
+            "postgresql:SERVICE (from pg_service.conf). Credentials do not belong on a command line."
+        )
+    _insist_installed("adbc_driver_postgresql")
+    from adbc_driver_postgresql import dbapi
+
+    connection: Any = None
+    with suppress(Exception):
+        connection = dbapi.connect(f"postgresql:///?service={service}" if service else "postgresql://")
+    if connection is None:
+        raise DataError(
+            "PostgreSQL cannot be reached. Check the environment or the service file: psql must connect too."
+        )
+    cursor: Any = None
+    with suppress(Exception):
+        cursor = connection.cursor()
+        cursor.execute(query)
+        return QuerySource(cursor.fetch_record_batch(), cursor, connection)
+    if cursor is not None:
+        cursor.close()
+    connection.close()
+    raise DataError("PostgreSQL does not run the query. Try it in psql.")
+
+
+def _insist_installed(module: str) -> None:
+    if find_spec(module) is None:
+        raise ParameterError("reading a database needs the extra sql. Install sottovoce[sql].")

@@ -1,0 +1,93 @@
+"""What a schema finds in a table, counted exactly: for the owner of the data alone, never to be published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, final
+
+import numpy as np
+
+from sottovoce.arrays import Vector
+from sottovoce.data import cells
+from sottovoce.data.cell import LETTERS
+from sottovoce.data.columns import Column, Target
+from sottovoce.data.dates import DatePart, moments
+from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.schema import Schema
+from sottovoce.data.sources import open_source
+
+
+@final
+@dataclass
+class Findings:
+    """Cells of one column: of `rows` so many are missing, undeclared or misread, clipped, or were trimmed.
+
+    `untrimmed` counts text that matches only once spaces or case are read past. `constant` says that every
+    row is encoded alike, so that the column tells nothing."""
+
+    column: str
+    rows: int = 0
+    missing: int = 0
+    undeclared: int = 0
+    clipped: int = 0
+    untrimmed: int = 0
+    constant: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+
+def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Findings]:
+    """Findings for every column, the target last. Exact functions of the records: no budget, no privacy."""
+    parts: list[Column | Target] = [*schema.columns, *([schema.target] if schema.target else [])]
+    found = [Findings(part.name) for part in parts]
+    firsts: dict[int, Any] = {}
+    wanted = tuple(dict.fromkeys(part.source for part in parts))
+    for rows, column_of in open_source(table, delimiter=delimiter).chunks(wanted):
+        for place, part in enumerate(parts):
+            held = column_of(part.source)
+            found[place].rows += rows
+            _count(found[place], held, part, schema)
+            encoded = _encoded(part, rows, held, schema)
+            if rows:
+                first = firsts.setdefault(place, encoded[0])
+                found[place].constant &= bool((encoded == first).all())
+    return found
+
+
+def _count(into: Findings, held: Any, part: Column | Target, schema: Schema) -> None:
+    reading = schema.reading(part)
+    missing = reading.is_missing(held)
+    if isinstance(part, DatePart):
+        misread = np.isnat(moments(held))
+    elif part.labels is None:
+        values = reading.numbers(held)
+        misread = np.isnan(values)
+        low, high = _bounds(part)
+        into.clipped += int(((values < low) | (values > high)).sum())
+    else:
+        codes = reading.codes(held, part.labels)
+        misread = codes < 0
+        into.untrimmed += int(((codes >= 0) & (cells.codes(held, part.labels, LETTERS) < 0)).sum())
+    into.missing += int((missing & misread).sum())
+    into.undeclared += int((~missing & misread).sum())
+
+
+def _encoded(part: Column | Target, rows: int, held: Any, schema: Schema) -> Any:
+    reading = schema.reading(part)
+    if isinstance(part, Target):
+        numbers: Callable[[Any], Vector] = reading.numbers
+        return numbers(held) if part.labels is None else reading.codes(held, part.labels)
+    block = np.zeros((rows, len(part.features)), dtype=np.float32)
+    part.fill(block, held, reading, 1.0)
+    return block
+
+
+def _bounds(part: Column | Target) -> tuple[float, float]:
+    """Numbers outside are clipped; bins have no bounds."""
+    if isinstance(part, Numeric | Spline):
+        return part.low, part.high
+    if isinstance(part, Binned) or not isinstance(part, Target) or part.range is None:
+        return -np.inf, np.inf
+    return part.range

@@ -1,0 +1,127 @@
+"""Tables by query: what a database gives is what its table holds, and nothing it says is repeated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import sottovoce as sv
+from sottovoce.cli.tables import table_of
+from sottovoce.data.databases import open_query
+from sottovoce.data.files import read
+from sottovoce.data.schema import Categorical, Numeric, Target
+
+SCHEMA = sv.Schema(
+    (Numeric("age", 0, 100), Categorical("sector", ("a", "b"))), Target("y", ("no", "yes")), missing=("?",)
+)
+FRAME = pd.DataFrame({"age": [10.0, None, 250.0], "sector": ["a", " b", "?"], "y": ["no", "yes", "yes"]})
+FILL = (
+    "CREATE TABLE claims (age DOUBLE PRECISION, sector VARCHAR(9), y VARCHAR(9)); INSERT INTO claims VALUES "
+)
+FILL += "(10, 'a', 'no'), (NULL, ' b', 'yes'), (250, '?', 'yes')"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "claims.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(FILL)
+    return path
+
+
+def test_a_query_gives_the_rows_of_its_table(database: Path) -> None:
+    table = read(table_of(database, "SELECT * FROM claims"), SCHEMA)
+    assert np.array_equal(table.features, sv.BoundedEncoder(SCHEMA).transform(FRAME))
+
+
+def test_a_query_cannot_read_files_whose_columns_a_database_would_type(database: Path) -> None:
+    (database.parent / "a.csv").write_text("age,sector,y\n1,a,no\n")
+    query = f"SELECT * FROM read_csv('{database.parent}/a.csv')"
+    with pytest.raises(sv.errors.DataError, match="does not run"):
+        open_query(str(database), query)
+
+
+def test_a_query_cannot_change_the_database(database: Path) -> None:
+    with pytest.raises(sv.errors.DataError):
+        read(open_query(str(database), "DELETE FROM claims RETURNING *"), SCHEMA)
+    with duckdb.connect(database, read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM secret_table", "SELECT 'secret'::INTEGER AS age"])
+def test_no_refusal_repeats_what_a_database_says(database: Path, query: str) -> None:
+    with pytest.raises(sv.errors.DataError) as caught:
+        read(open_query(str(database), query), SCHEMA)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_credentials_on_the_command_line_are_refused_and_not_repeated() -> None:
+    with pytest.raises(sv.errors.ParameterError, match="PGPASSWORD") as caught:
+        table_of(Path("postgresql://me:secret@host/db"), "SELECT 1")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_without_a_query_names_the_option(database: Path) -> None:
+    for place in (database, Path("postgresql:claims")):
+        with pytest.raises(sv.errors.ParameterError, match="--query"):
+            read(table_of(place, None), SCHEMA)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A PostgreSQL server of Debian's package, on a socket in a folder of its own."""
+    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not homes:
+        pytest.skip("no PostgreSQL is installed")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+    if as_user:
+        shutil.chown(folder, "postgres")
+    control = [*as_user, str(homes[-1] / "pg_ctl"), "-D", str(folder / "data"), "-w"]
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    secret = folder / "secret"
+    secret.write_text("hush")
+    if as_user:
+        shutil.chown(secret, "postgres")
+    initial = ["-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}"]
+    subprocess.run([*as_user, str(homes[-1] / "initdb"), "-D", str(folder / "data"), *initial], **quiet)  # type: ignore[call-overload]
+    options = f"-k {folder} -c listen_addresses=''"
+    subprocess.run([*control, "-o", options, "-l", str(folder / "log"), "start"], **quiet)  # type: ignore[call-overload]
+    service = folder / "services"
+    service.write_text(f"[claims]\nhost={folder}\nuser=owner\ndbname=postgres\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(service))
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    try:
+        yield folder
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], **quiet)  # type: ignore[call-overload]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_a_real_postgresql_gives_the_rows_of_its_table(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect("postgresql:///?service=claims") as connection, connection.cursor() as cursor:
+        for statement in FILL.split("; "):
+            cursor.execute(statement)
+        connection.commit()
+    table = read(table_of(Path("postgresql:claims"), "SELECT * FROM claims"), SCHEMA)
+    assert np.array_equal(table.features, sv.BoundedEncoder(SCHEMA).transform(FRAME))
+    with pytest.raises(sv.errors.DataError, match="does not run") as caught:
+        table_of(Path("postgresql:claims"), "SELECT secret FROM claims")
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with pytest.raises(sv.errors.DataError, match="cannot be reached") as caught:
+        table_of(Path("postgresql:claims"), "SELECT * FROM claims")
+    assert "wrong" not in str(caught.value)
