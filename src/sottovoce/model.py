@@ -21,6 +21,7 @@ from sottovoce.result import Result
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
+    from sottovoce.exports.scorecard import Scorecard
     from sottovoce.report import Card
 
 FORMAT = "sottovoce-model/1"
@@ -145,6 +146,42 @@ class Model:
             trained=self.created,
             versions=self.versions,
         )
+
+    @property
+    def _scorecard(self) -> Scorecard:
+        from sottovoce.exports.scorecard import Scorecard
+
+        return Scorecard.of(self)
+
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn Pipeline that takes dataframes and needs no Sottovoce; skops stores it."""
+        from sottovoce.exports.sklearn import to_sklearn
+
+        return to_sklearn(self._scorecard)
+
+    def to_onnx(self) -> Any:
+        """An onnx.ModelProto in float64 (extra `sottovoce[onnx]`)."""
+        from sottovoce.exports.onnx import to_onnx
+
+        return to_onnx(self._scorecard)
+
+    def to_sql(self, table: str) -> str:
+        """One SELECT that scores a table in DuckDB and PostgreSQL."""
+        from sottovoce.exports.sql import to_sql
+
+        return to_sql(self._scorecard, table)
+
+    def to_json(self) -> str:
+        """Named coefficients with the guarantee."""
+        from sottovoce.exports.coefficients import to_json
+
+        return to_json(self._scorecard)
+
+    def to_r(self) -> str:
+        """Named coefficients with the guarantee, as an R script."""
+        from sottovoce.exports.coefficients import to_r
+
+        return to_r(self._scorecard)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values; floats survive the round trip exactly."""

@@ -11,6 +11,7 @@ from sottovoce.cli.bench import bench
 from sottovoce.cli.check import check
 from sottovoce.cli.demo import demo
 from sottovoce.cli.evaluate import evaluate
+from sottovoce.cli.export import export
 from sottovoce.cli.fit import fit
 from sottovoce.cli.ledger import ledger
 from sottovoce.cli.output import shown_safely
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, schema, check, plan, fit, predict, evaluate, report, audit, bench):
+for command in (demo, schema, check, plan, fit, predict, evaluate, export, report, audit, bench):
     app.command()(command)
 register(app)
 app.add_typer(ledger, name="ledger")

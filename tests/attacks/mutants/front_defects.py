@@ -96,4 +96,18 @@ FRONTS = (
         after="moved = self._transformed(values) - middle\n            return (moved / reach)[:, None]",
         tests="tests/data/test_encoding.py",
     ),
+    Mutant(
+        name="interactions not counted among the blocks of a row",
+        file="data/schema.py",
+        before="return len(self.columns) + len(self.interactions) + 1",
+        after="return len(self.columns) + 1",
+        tests="tests/data/test_tables.py -k longer",
+    ),
+    Mutant(
+        name="a pandas frame read by the types its stream infers",
+        file="data/sources.py",
+        before="if not known and hasattr(table",
+        after="if hasattr(table",
+        tests="tests/data/test_tables.py -k another",
+    ),
 )

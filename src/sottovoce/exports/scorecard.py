@@ -1,0 +1,101 @@
+"""A model as all exports see it: declared columns, and what each feature adds to each score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Matrix
+from sottovoce.data.cell import Label
+from sottovoce.data.columns import Categorical, Column
+from sottovoce.data.dates import DatePart
+from sottovoce.data.encoder import unit_of
+from sottovoce.data.schema import Schema
+from sottovoce.errors import ParameterError
+
+
+@final
+@dataclass(frozen=True)
+class Scorecard:
+    """score_k = constant_k + sum over blocks of <weights_k, features>, features in units of 1.
+
+    Of two classes the second has positive scores; of more each has a score of its own; a number is its score.
+    `facts` are words that travel with every export: the guarantee first."""
+
+    schema: Schema
+    classes: tuple[Label, ...] | None
+    probabilities: bool
+    weights: Matrix
+    constants: NDArray[np.float64]
+    facts: dict[str, str]
+
+    @classmethod
+    def of(cls, model: Any) -> Scorecard:
+        """The scorecard of a `Model`."""
+        unit = float(np.float32(unit_of(model.schema)))
+        scaled = unit * np.asarray(model.weights, dtype=np.float64)
+        weights, constants = scaled[:, :-1], scaled[:, -1]
+        classes = tuple(model.classes_.tolist()) if model.is_classifier else None
+        if classes is None:
+            low, high = model.schema.target.range
+            middle, reach = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+            weights, constants = reach * weights, middle + reach * constants
+        facts = {
+            "guarantee": str(model.result.guarantee),
+            "simulated": "yes: NOT private" if model.result.simulated else "no",
+            "data set": model.dataset,
+            "target": model.schema.target.name,
+            "created": model.created,
+            "schema": model.schema.digest,
+            "sottovoce": model.versions.get("sottovoce", ""),
+        }
+        return cls(model.schema, classes, hasattr(model, "predict_proba"), weights, constants, facts)
+
+    @property
+    def blocks(self) -> list[tuple[tuple[Column, ...], Matrix]]:
+        """Columns or pairs of them, and weights[output, features of the first, of the second]."""
+        named = {column.name: column for column in self.schema.columns}
+        parts: list[tuple[Column, ...]] = [(column,) for column in self.schema.columns]
+        parts += [(named[first], named[second]) for first, second in self.schema.interactions]
+        found, place = [], 0
+        for part in parts:
+            shape = tuple(len(column.features) for column in part)
+            width = int(np.prod(shape))
+            found.append((part, self.weights[:, place : place + width].reshape(-1, *shape)))
+            place += width
+        return found
+
+    def refuse_dates(self, format_name: str) -> None:
+        """Formats that know no dates name the way out."""
+        for column in self.schema.columns:
+            if isinstance(column, DatePart):
+                raise ParameterError(
+                    f"{format_name} cannot read dates, and column {column.name!r} is part of one. Put the "
+                    "part into the table and declare it categorical, or use to_sql."
+                )
+
+
+def is_text(column: Categorical) -> bool:
+    """Whether the categories are text, so that the table's column must be."""
+    return isinstance(column.categories[0], str)
+
+
+def to_the_letter(schema: Schema, labels: tuple[Label, ...]) -> bool:
+    """Whether spaces and case tell labels apart, so that they cannot be read past."""
+    plain = [schema.spelling.plain(label) for label in labels if isinstance(label, str)]
+    return len(set(plain)) < len(plain)
+
+
+def missing_texts(schema: Schema, column: Column) -> tuple[str, ...]:
+    """Texts that mean missing, as they are once trimmed and folded; the empty one among them."""
+    listed = schema.reading(column).missing
+    texts = [schema.spelling.plain(label) if isinstance(label, str) else f"{label:g}" for label in listed]
+    return tuple(dict.fromkeys(["", *texts]))
+
+
+def missing_numbers(schema: Schema, column: Column) -> tuple[float, ...]:
+    """Numbers that mean missing."""
+    return tuple(schema.reading(column).absent.numbers)
