@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
@@ -116,7 +116,11 @@ cells = st.one_of(
 )
 
 
+FULLEST = {"income": 1e6, "age": 40, "hours": 40, "sector": "private", "day": "2030-12-01", "dose": 10}
+
+
 @given(st.fixed_dictionaries({name: cells for name in FRAME.columns if name != "outcome"}))
+@example(FULLEST)
 @settings(max_examples=150)
 def test_no_cell_makes_a_block_longer_than_one(row: dict[str, Any]) -> None:
     table = pd.DataFrame({name: pd.Series([cell], dtype=object) for name, cell in row.items()})

@@ -156,8 +156,8 @@ def _binned(column: Binned) -> Any:
     made.fit(np.array([[0.0], [1.0]]))
     made.bin_edges_ = np.array([edges], dtype=object)
     made.n_bins_ = np.array([len(edges) - 1])
-    made._encoder = OneHotEncoder(categories=[np.arange(len(edges) - 1)], sparse_output=False)
-    made._encoder.fit(np.zeros((1, 1)))
+    places = OneHotEncoder(categories=[np.arange(len(edges) - 1)], sparse_output=False)
+    made._encoder = places.fit(np.zeros((1, 1)))  # noqa: SLF001  # no public way to edges of one's own
     return FrozenEstimator(made)
 
 
