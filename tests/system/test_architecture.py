@@ -44,3 +44,12 @@ def test_class_names_are_unique() -> None:
             if not name.startswith("_"):
                 seen.setdefault(name, []).append(str(file.relative_to(SOURCE)))
     assert {name: files for name, files in seen.items() if len(files) > 1} == {}
+
+
+def test_the_trusted_base_is_listed_file_by_file() -> None:
+    page = (ROOT / "docs" / "trusted-base.md").read_text("utf-8")
+    rooms = [*(SOURCE / "privacy").glob("*.py"), *(SOURCE / "risks").glob("*.py")]
+    for file in rooms:
+        name = file.relative_to(SOURCE).as_posix()
+        assert file.stem == "__init__" or f"`{name}`" in page or name == "risks/softmax.py", name
+    assert len([file for file in rooms if file.parent.name == "privacy"]) <= 14
