@@ -9,7 +9,7 @@ import sottovoce as sv
 from sottovoce.accounting import Ledger
 from sottovoce.accounting.events import GaussianEvent, Query
 from sottovoce.privacy import release
-from sottovoce.privacy.noise import SimulatedNoise, calibrate
+from sottovoce.privacy.noise import ExactNoise, SimulatedNoise, calibrate
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.prices import Prices
 from sottovoce.questions import Gradient
@@ -56,3 +56,17 @@ def test_prices_answer_nothing_and_agree_with_the_oracle() -> None:
     with pytest.raises(sv.errors.ParameterError, match="oracle"):
         prices.gradient(np.ones(5), 10**9)
     assert len(ledger.history) == 1
+
+
+def test_every_entry_of_a_matrix_is_charged_for() -> None:
+    """Exact noise refuses an answer longer than its charge."""
+    ledger = Ledger(BUDGET)
+    ask = Oracle(problems.logistic(), ledger.run(BUDGET), ExactNoise())
+    assert ask.hessian(np.zeros(5), ask.units_left // 2).value.shape == (5, 5)
+    assert ledger.history[0].event.entries == 15
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, 2.0, -0.1])
+def test_a_delta_that_promises_nothing_is_refused(delta: float) -> None:
+    with pytest.raises(sv.errors.ParameterError, match="delta"):
+        sv.Budget(epsilon=1.0, delta=delta)

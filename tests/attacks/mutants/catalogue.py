@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
+from tests.attacks.mutants.base_defects import BASE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
@@ -33,6 +34,7 @@ _EVERYTHING = (
     *BOUNDS,
     *ROUNDING,
     *FORMULAS,
+    *BASE,
     *BATCHES,
     *GEOMETRY,
     *RELATIONS,

@@ -1,0 +1,108 @@
+"""Defects in files of the trusted base that no other list plants one in."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+ORACLE = "tests/privacy/test_oracle.py"
+
+BASE = (
+    Mutant(
+        "arcs taken for chords in the diameter",
+        "privacy/diameter.py",
+        "sag = 0.25 * width * width * bend",
+        "sag = 0.0",
+        "tests/privacy/test_diameter.py",
+    ),
+    Mutant(
+        "sums over rows taken for exact",
+        "privacy/rounding.py",
+        "return term + sums * (largest + term)",
+        "return term + 0.0 * sums * (largest + term)",
+        "tests/privacy/test_rounding.py",
+    ),
+    Mutant(
+        "a share rounded up",
+        "accounting/allowance.py",
+        '    units = left // whole("parts", parts)\n',
+        '    units = -(-left // whole("parts", parts))\n',
+        "tests/accounting/test_ledger.py",
+    ),
+    Mutant(
+        "delta of 1 accepted",
+        "accounting/budget.py",
+        "if delta >= 1.0:",
+        "if delta > 1.0:",
+        "tests/privacy/test_release.py",
+    ),
+    Mutant(
+        "infinite numbers priced",
+        "accounting/checks.py",
+        "if not math.isfinite(number) or number < 0.0:",
+        "if number < 0.0:",
+        "tests/accounting/test_events.py",
+    ),
+    Mutant(
+        "a batch larger than its population",
+        "accounting/events.py",
+        "    if batch > population:\n",
+        "    if False:\n",
+        "tests/accounting/test_events.py",
+    ),
+    Mutant(
+        "a seal that leaves out what was charged",
+        "accounting/entries.py",
+        "self.kind, self.at, self.body]",
+        "self.kind, self.at]",
+        "tests/accounting/test_ledger_damage.py",
+    ),
+    Mutant(
+        "the guarantee of the last run alone",
+        "accounting/guarantee.py",
+        "epsilon, delta = composed(lineage)",
+        "epsilon, delta = composed(lineage[-1:])",
+        "tests/system/test_chains.py tests/accounting/test_lineage.py",
+    ),
+    Mutant(
+        "weights of a result not recognised",
+        "accounting/origins.py",
+        "if known is not None and known[0]() is value:",
+        "if False:",
+        "tests/system/test_chains.py",
+    ),
+    Mutant(
+        "a ledger not told from other files",
+        "accounting/belongings.py",
+        'return start.startswith(_HEADER) and number == APPLICATION.to_bytes(4, "big")',
+        "return False",
+        "tests/system/test_outputs.py",
+    ),
+    Mutant(
+        "a matrix charged as a vector of its columns",
+        "questions/base.py",
+        "return length * (length + 1) // 2 if self.form is Form.SYMMETRIC else length",
+        "return length",
+        "tests/privacy/test_release.py",
+    ),
+    Mutant(
+        "gram's bound halved in the question",
+        "questions/features.py",
+        "        return bounds.gram()\n",
+        "        return 0.5 * bounds.gram()\n",
+        f"{ORACLE} -k noise_released",
+    ),
+    Mutant(
+        "squares heavier than they are charged for",
+        "questions/moments.py",
+        "return np.concatenate([means, self.factor(risk.problem) * summed])",
+        "return np.concatenate([means, 2.0 * self.factor(risk.problem) * summed])",
+        "tests/risks/test_reshaped.py tests/privacy/test_capped_sensitivity.py",
+    ),
+    Mutant(
+        "softmax gradient not divided by n",
+        "risks/softmax.py",
+        "        return (total / self.n + self._pull(weights)).ravel()\n\n    def limited",
+        "        return (total + self._pull(weights)).ravel()\n\n    def limited",
+        "tests/risks/test_softmax.py",
+    ),
+)
