@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.accounting.lineage import Preset
-from sottovoce.accounting.origins import Origin, mark
+from sottovoce.accounting.lineage import Origin, Preset, mark
 from sottovoce.accounting.relations import filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError

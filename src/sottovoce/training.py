@@ -11,7 +11,7 @@ import numpy as np
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.accounting.origins import Origin, origin_of
+from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.inference.intervals import around
 from sottovoce.methods.loop import Goal, Method

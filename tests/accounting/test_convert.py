@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from sottovoce.accounting.convert import (
+from sottovoce.accounting.gdp import delta_of, mu_of
+from sottovoce.accounting.renyi import (
     delta_tight,
     epsilon_of_renyi,
     epsilon_published,
@@ -18,7 +19,6 @@ from sottovoce.accounting.convert import (
     rho_published,
     rho_tight,
 )
-from sottovoce.accounting.gdp import delta_of, mu_of
 from sottovoce.errors import ParameterError
 
 EPSILONS = (1e-3, 0.2, 0.6, 1.0, 5.0, 50.0)

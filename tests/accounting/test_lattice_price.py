@@ -18,7 +18,7 @@ from sottovoce.accounting import (
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
-from sottovoce.accounting.lattice import LATTICE_PER_ONE, lattice_cap, lattice_units
+from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap, lattice_units
 from sottovoce.errors import BudgetExceeded, UnsupportedEvent
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from sottovoce.accounting import Budget, Gdp, Preset, Renyi, composed
-from sottovoce.accounting.lattice import LATTICE_PER_ONE, lattice_cap
+from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap
 
 
 def preset(run: str, epsilon: float, delta: float = 1e-6, **more: object) -> Preset:

@@ -12,7 +12,7 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import integrate
 
 from sottovoce.accounting import Budget, Draw, Ledger, Query, Renyi, SubsampledGaussianEvent
-from sottovoce.accounting import rdp as prices
+from sottovoce.accounting import renyi as prices
 from sottovoce.accounting.poisson import sampled_gaussian
 from sottovoce.errors import ParameterError, UnsupportedEvent
 

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 from mpmath import mp, mpf
 
-from sottovoce.accounting import rdp
+from sottovoce.accounting import renyi as rdp
 from sottovoce.accounting.subsampling import subsampled_gaussian
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce import cli
-from sottovoce.accounting import origins
+from sottovoce.accounting import lineage as origins
 from sottovoce.result import UNLISTED
 from tests import problems
 

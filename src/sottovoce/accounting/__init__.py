@@ -5,7 +5,7 @@ Imports no other part of the library but its errors."""
 from __future__ import annotations
 
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
+from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units, best_order
 from sottovoce.accounting.events import (
     Draw,
     Event,
@@ -17,7 +17,6 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.ledger import Ledger
 from sottovoce.accounting.lineage import Preset, composed
-from sottovoce.accounting.orders import best_order
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.statement import Statement, adopt, verify

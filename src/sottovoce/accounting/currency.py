@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ from typing import ClassVar, TypeAlias, final
 
 from scipy.special import erf, log_ndtr
 
-from sottovoce.accounting import convert, gdp, rdp
+from sottovoce.accounting import gdp, renyi
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.checks import positive, whole
 from sottovoce.accounting.events import (
@@ -174,24 +175,24 @@ class Renyi(Currency):
         order = Fraction(self.order)
         match event:
             case GaussianEvent():
-                return rdp.gaussian(order, _mu_squared(event))
+                return renyi.gaussian(order, _mu_squared(event))
             case PureEvent():
-                return rdp.pure(order, Fraction(event.epsilon))
+                return renyi.pure(order, Fraction(event.epsilon))
             case SubsampledGaussianEvent():
-                return rdp.batched(order, _mu_squared(event), event.batch, event.population, event.draw)
+                return renyi.batched(order, _mu_squared(event), event.batch, event.population, event.draw)
             case SharedBatchEvent():
                 together = sum((_mu_squared(part) for part in event.parts), Fraction(0))
-                return rdp.batched(order, together, event.batch, event.population)
+                return renyi.batched(order, together, event.batch, event.population)
             case _:
                 raise _unknown(event)
 
     def worth(self, epsilon: float, delta: float) -> float:
-        return convert.renyi_of(self.order, epsilon, delta)
+        return renyi.renyi_of(self.order, epsilon, delta)
 
     def epsilon(self, units: Units, delta: float) -> float:
-        """Past the rounding of the three terms of `convert.epsilon_of_renyi`, each at most their sum."""
+        """Past the rounding of the three terms of `renyi.epsilon_of_renyi`, each at most their sum."""
         value = math.nextafter(float(_value(units)), math.inf)
-        found = convert.epsilon_of_renyi(self.order, value, delta)
+        found = renyi.epsilon_of_renyi(self.order, value, delta)
         return found + 1e-14 * (found + 2.0 * value + 1.0)
 
     def mu_squared(self, units: Units) -> float:
@@ -214,7 +215,7 @@ def _multiplier(currency: Renyi, units: Units, batch: int, population: int, draw
     order, allowed = Fraction(currency.order), Fraction(units, UNITS_PER_ONE)
 
     def fits(mu_squared: float) -> bool:
-        return rdp.batched(order, Fraction(mu_squared), batch, population, draw) <= allowed
+        return renyi.batched(order, Fraction(mu_squared), batch, population, draw) <= allowed
 
     low = currency.mu_squared(units)
     high = 2.0 * low
@@ -250,3 +251,31 @@ def _unknown(event: object) -> UnsupportedEvent:
         f"{type(event).__name__} has no known price. Nothing was released. "
         "Describe the query by an event of sottovoce.accounting.events."
     )
+
+
+# Small orders suit large epsilon, large ones small epsilon.
+ORDERS: tuple[int, ...] = (*range(2, 65), 80, 96, 128, 160, 192, 256, 512, 1024, 2048, 4096)
+
+
+def best_order(budget: Budget, plan: Iterable[tuple[Event, int]]) -> int:
+    """The order of the grid `ORDERS` at which the planned (event, times) fill the least part of the cap.
+
+    The order must not depend on data or on answers, so the plan is made of public numbers."""
+    planned = [(event, whole("times", times)) for event, times in plan]
+    if not planned:
+        raise ParameterError("plan is empty. Pass at least one (event, times).")
+    filled: dict[int, Fraction] = {}
+    for order in ORDERS:
+        currency = Renyi(order)
+        try:
+            cap = currency.cap(budget)
+        except ParameterError:
+            continue
+        spent = sum(times * currency.price(event) for event, times in planned)
+        filled[order] = Fraction(spent, cap)
+    if not filled:
+        raise ParameterError(
+            f"no Renyi order up to {ORDERS[-1]} can express epsilon={budget.epsilon:g}, "
+            f"delta={budget.delta:g}. Raise epsilon, or use a gdp ledger."
+        )
+    return min(filled, key=lambda order: filled[order])

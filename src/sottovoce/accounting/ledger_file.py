@@ -14,13 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import final
 
-from sottovoce.accounting.birth import birth_of
-from sottovoce.accounting.chain import Chain, broken
-from sottovoce.accounting.entries import Entry, EntryKind, Home, write_home
-from sottovoce.accounting.witness import Mark, Witness
+from sottovoce.accounting.entries import Chain, Entry, EntryKind, Home, broken, write_home
+from sottovoce.accounting.identity import APPLICATION, Mark, Witness, birth_of
 from sottovoce.errors import LedgerError, ParameterError
 
-APPLICATION = 0x50D7_70CE
 WAIT_SECONDS = 60.0
 _SCHEMA = (
     "CREATE TABLE entry (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, "

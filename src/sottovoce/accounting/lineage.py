@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import weakref
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
+import numpy as np
+
+from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import LATTICE_SHARE, Currency, Gdp, Renyi
-from sottovoce.accounting.lattice import LATTICE_PER_ONE, lattice_cap
 from sottovoce.accounting.relations import Relation
 
 
@@ -124,3 +127,37 @@ def _as_typed(number: float) -> Decimal:
 def _rounded_up(value: Decimal, digits: int) -> float:
     last = Decimal((0, (1,), value.adjusted() - digits + 1))
     return float(value.quantize(last, rounding=ROUND_CEILING)) if value else 0.0
+
+
+@final
+@dataclass(frozen=True)
+class Origin:
+    """The runs some weights were computed from, and the ledger they were charged to, if any."""
+
+    lineage: tuple[Preset, ...]
+    ledger: str
+    simulated: bool
+
+
+_KNOWN: dict[int, tuple[weakref.ref[Any], Origin]] = {}
+
+
+def mark(weights: np.ndarray[Any, Any], origin: Origin) -> None:
+    """Remember where these weights came from for as long as they live."""
+    key = id(weights)
+
+    def forget(gone: weakref.ref[Any]) -> None:
+        if key in _KNOWN and _KNOWN[key][0] is gone:
+            del _KNOWN[key]
+
+    _KNOWN[key] = (weakref.ref(weights, forget), origin)
+
+
+def origin_of(value: object) -> Origin | None:
+    """Where an array came from, if it is or shows the weights of a result; None where that is not known."""
+    while isinstance(value, np.ndarray):
+        known = _KNOWN.get(id(value))
+        if known is not None and known[0]() is value:
+            return known[1]
+        value = value.base
+    return None

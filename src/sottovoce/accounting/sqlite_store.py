@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from typing import final
 
-from sottovoce.accounting.chain import Account, Chain
-from sottovoce.accounting.entries import Declaration, EntryKind, read_grant, write_declaration, write_grant
+from sottovoce.accounting.entries import (
+    Account,
+    Chain,
+    Declaration,
+    EntryKind,
+    read_grant,
+    write_declaration,
+    write_grant,
+)
+from sottovoce.accounting.identity import dataset_name, known_as
 from sottovoce.accounting.ledger_file import LedgerFile
-from sottovoce.accounting.names import dataset_name, known_as
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import LedgerError
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from sottovoce.accounting.allowance import Allowance
-from sottovoce.accounting.chain import Account, broken
 from sottovoce.accounting.currency import Gdp, Renyi
-from sottovoce.accounting.entries import Entry, EntryKind, read_grant, read_home
+from sottovoce.accounting.entries import Account, Entry, EntryKind, broken, read_grant, read_home
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.accounting.ledger_file import LedgerFile
 from sottovoce.errors import LedgerError

@@ -50,7 +50,7 @@ def evaluate(
     absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
     """
     from sottovoce.accounting import Budget
-    from sottovoce.accounting.caution import caution
+    from sottovoce.accounting.guarantee import caution
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables

@@ -34,7 +34,7 @@ def create(
     A file may hold several data sets. Keep it on a local disk, back it up, and never use two copies.
     """
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.accounting.caution import caution
+    from sottovoce.accounting.guarantee import caution
     from sottovoce.cli import output as out
 
     cap = Budget(epsilon, delta, relation)

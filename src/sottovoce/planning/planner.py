@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.accounting import Budget
-from sottovoce.accounting.convert import rho_published
+from sottovoce.accounting.renyi import rho_published
 from sottovoce.errors import ParameterError
 from sottovoce.methods.loop import Method
 from sottovoce.methods.registry import by_name

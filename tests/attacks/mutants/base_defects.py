@@ -65,14 +65,14 @@ BASE = (
     ),
     Mutant(
         "weights of a result not recognised",
-        "accounting/origins.py",
+        "accounting/lineage.py",
         "if known is not None and known[0]() is value:",
         "if False:",
         "tests/system/test_chains.py",
     ),
     Mutant(
         "a ledger not told from other files",
-        "accounting/belongings.py",
+        "accounting/identity.py",
         'return start.startswith(_HEADER) and number == APPLICATION.to_bytes(4, "big")',
         "return False",
         "tests/system/test_outputs.py",

@@ -75,7 +75,7 @@ LIMITS = (
     ),
     Mutant(
         "compiled passes forget the limit",
-        "kernels/compiled/losses.py",
+        "kernels/compiled/twins.py",
         "return twin and twin._replace(slope=loss.limit)",
         "return twin",
         f"{_LIMITED} -k compiled_and_plain",
