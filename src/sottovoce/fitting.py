@@ -58,7 +58,7 @@ def fit(
     loss: str | None = None,
     regularizer: str = "l2",
     strength: float = 1e-6,
-    method: str | Method = "majorize",
+    method: str | Method = "auto",
     tolerance: Tolerance | None = None,
     intervals: float = 0.0,
     ledger: Ledger | None = None,

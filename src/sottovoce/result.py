@@ -105,7 +105,7 @@ class Result:
     `ledger` names the ledger that was charged and `ledger_head` seals its charges: see `Ledger.verify`.
     `lineage` lists the runs it was computed from, its own last: the guarantee covers them all. `spending` is
     the part of the run's budget that each kind of query was charged, `caveats` what is not promised, in plain
-    words."""
+    words, `choice` why `method="auto"` took the method."""
 
     weights: Vector
     stop: Stop
@@ -123,6 +123,7 @@ class Result:
     ledger_head: str = ""
     caveats: tuple[str, ...] = ()
     lineage: tuple[Preset, ...] = ()
+    choice: str = ""
 
     def __post_init__(self) -> None:
         mark(self.weights, self.origin)
@@ -170,6 +171,7 @@ class Result:
             "format": FORMAT,
             "version": self.version,
             "method": self.method,
+            "choice": self.choice,
             "objective": self.objective,
             "weights": self.weights.tolist(),
             "stop": self.stop.name,
@@ -222,6 +224,7 @@ class Result:
                 ledger_head=str(raw.get("ledger_head", "")),
                 caveats=caveats if lineage else tuple(dict.fromkeys((*caveats, UNLISTED))),
                 lineage=lineage,
+                choice=str(raw.get("choice", "")),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(

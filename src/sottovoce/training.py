@@ -14,8 +14,8 @@ from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.inference.intervals import around
+from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.loop import Goal, Method
-from sottovoce.methods.registry import by_name
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
@@ -33,7 +33,7 @@ def minimize(
     risk: ExactRisk,
     *,
     budget: Budget,
-    method: str | Method = "majorize",
+    method: str | Method = "auto",
     tolerance: Tolerance | None = None,
     start: Vector | Result | None = None,
     ledger: Ledger | None = None,
@@ -45,8 +45,9 @@ def minimize(
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
 
-    With `tolerance` the run stops at the first point it can certify; with None it spends the whole budget on
-    a good model. `start` is data-independent weights (by default zeros, or a module's own parameters), or a
+    `method="auto"` chooses from public facts alone and says why in `result.choice`. With `tolerance` the
+    run stops at the first point it can certify; with None it spends the whole budget on a good model.
+    `start` is data-independent weights (by default zeros, or a module's own parameters), or a
     Result charged to the same ledger; the guarantee then covers that result too, and all it started from.
     `start=result.weights` is known for what it is and treated alike, but a copy of it, weights that went
     through arithmetic, a file or a module's parameters are not: then the stated guarantee is false unless
@@ -65,9 +66,8 @@ def minimize(
         raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
-    chosen = by_name(method) if isinstance(method, str) else method
-    if not isinstance(chosen, Method):
-        raise ParameterError('method must be a name such as "majorize" or a method object.')
+    if not isinstance(method, str | Method):
+        raise ParameterError('method must be a name such as "adapt" or a method object.')
     if tolerance is not None and not isinstance(tolerance, Tolerance):
         raise ParameterError("tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.")
     if not (isinstance(intervals, int | float) and 0.0 <= intervals < 0.5):
@@ -78,6 +78,8 @@ def minimize(
             "under zero-out the number of persons may not be counted: one of them would change it. Declare "
             "it, from what is public: Records.from_arrays(..., groups=keys, persons=20_000)."
         )
+    choice = choose(method, problem, tolerance)
+    chosen = choice.method
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(problem, goal)
     noise = noise_for(simulate)
@@ -132,6 +134,7 @@ def minimize(
         ),
         spending=run.spending,
         method=chosen.name,
+        choice=choice.reason,
         objective=f"{risk.objective}{outcome.trained}",
         tolerance=goal.tolerance,
         simulated=noise.simulated,

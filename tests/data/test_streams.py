@@ -62,7 +62,7 @@ def file(tmp_path):
 def in_memory(path, schema):
     table = tables.read(path, schema)
     declared = {"labels": schema.target.classes} if schema.target.classes else {"target": schema.target.range}
-    return sv.Records.from_arrays(table.features, table.target, **declared)
+    return sv.Records.from_arrays(table.features, table.target, constant=True, **declared)
 
 
 def risk_of(records):

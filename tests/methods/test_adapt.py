@@ -12,7 +12,7 @@ import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt import Adapt, share
 from sottovoce.methods.coordinates import Belief, Coordinates, Spreads
-from sottovoce.methods.damping import Course, Prospect
+from sottovoce.methods.damping import Course, Outlook
 from sottovoce.methods.log_odds import LIMITS, log_odds
 from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.questions import Answer, Moments
@@ -166,7 +166,7 @@ def test_a_limit_costs_more_bias_and_pull_the_lower_it_is() -> None:
 
 
 def test_more_noise_deserves_more_damping_and_costs_more() -> None:
-    prospect = Prospect(np.ones(20), np.full(20, 0.1), 0.19, 0.12)
-    found = [Course(30, 1.5, 0.25).best(prospect, noise) for noise in (1e-4, 1e-2, 1e-1)]
+    outlook = Outlook(np.ones(20), np.full(20, 0.1), 0.19, 0.12)
+    found = [Course(30, 1.5, 0.25).best(outlook, noise) for noise in (1e-4, 1e-2, 1e-1)]
     assert found == sorted(found)
-    assert found[-1][1] <= prospect.at_stake * 1.01
+    assert found[-1][1] <= outlook.at_stake * 1.01

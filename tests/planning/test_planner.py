@@ -27,6 +27,7 @@ def plan(**changes: object) -> sv.Plan:
         "loss": sv.losses.Logistic(),
         "regularizer": sv.regularizers.L2(1e-3),
         "budget": BUDGET,
+        "method": "majorize",
         "timed": False,
     }
     return sv.plan(**{**arguments, **changes})  # type: ignore[arg-type]

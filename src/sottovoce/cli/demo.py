@@ -51,7 +51,7 @@ def demo(
     )
     records = Records.from_arrays(training.bounded(), training.signs(), radius=1.0, labels=(-1, 1))
     risk = Risk(records, loss=Logistic(), regularizer=L2(1e-6))
-    result = minimize(risk, budget=budget, method="majorize", progress=out.is_watched())
+    result = minimize(risk, budget=budget, progress=out.is_watched())
     out.console().print(_trace(result))
     accuracy = float(np.mean((test.bounded() @ result.weights > 0) == (test.signs() > 0)))
     always = float(np.mean(test.cover == 2))

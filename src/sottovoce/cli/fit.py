@@ -49,7 +49,7 @@ def fit(
             rich_help_panel=TRAINING,
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "majorize",
+    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
         typer.Option(

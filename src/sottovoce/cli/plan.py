@@ -29,7 +29,7 @@ def plan(
         typer.Option(help="How many classes, if there is no schema and not 2.", show_default=False),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Loss by name.", rich_help_panel=TRAINING)] = None,
-    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "majorize",
+    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
         typer.Option(help="A gradient norm to be certified: is it in reach?", rich_help_panel=TRAINING),

@@ -12,7 +12,7 @@ from scipy import linalg
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.coordinates import Belief, Coordinates
-from sottovoce.methods.damping import Course, Prospect
+from sottovoce.methods.damping import Course, Outlook
 from sottovoce.methods.log_odds import LIMITS, log_odds
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
@@ -177,21 +177,21 @@ class Descent:
     def _next(self, u: Vector, found: float, part: float) -> tuple[Question[Vector], float]:
         """The question to ask at u, its slopes limited or not, and the damping of the step that follows.
 
-        The step goes `part` of the flow that is left of what the prospect deserves; where it promises less
+        The step goes `part` of the flow that is left of what the outlook deserves; where it promises less
         than was gone already, a quarter of an even part."""
         problem = self.inside.problem
         belief = belief_about(problem, found)
-        prospect = self._prospect(belief)
+        outlook = self._outlook(belief)
         question: Question[Vector] = Gradient(u)
         moves = moved_by(self.inside, question)
         if problem.loss == _LOGISTIC and problem.limitable:
-            limit = self._limit(prospect, found, moves)
+            limit = self._limit(outlook, found, moves)
             limited = LimitedGradient(u, limit * problem.slope)
             less = moved_by(self.inside, limited)
             if less < moves:
                 question, moves, self.limit = limited, less, limit
         typical = max(moves, belief.movement * self.chosen.geometry.cap / problem.n)
-        damping, _ = self.course.best(prospect, typical / self.mu)
+        damping, _ = self.course.best(outlook, typical / self.mu)
         planned = float(self.course.flow(damping))
         length = max((planned - self.flowed) * part, 0.25 * planned / self.course.steps)
         relaxation, curvature = self.course.relaxation, self.course.curvature
@@ -199,26 +199,26 @@ class Descent:
         self.flowed += relaxation / (curvature + damping)
         return question, damping
 
-    def _limit(self, prospect: Prospect, found: float, moves: float) -> float:
+    def _limit(self, outlook: Outlook, found: float, moves: float) -> float:
         """Where to cut slopes off, in units of the largest: bias as far as it can show, plus noise."""
         cap, n = self.chosen.geometry.cap, self.inside.problem.n
         odds = log_odds(max(found, 0.3))
         unlimited = max(moves, 1.6 * cap / n)
         expected = np.array(
             [
-                self.course.best(prospect, min(2.0 * limit * cap / n, unlimited) / kept / self.mu)[1]
+                self.course.best(outlook, min(2.0 * limit * cap / n, unlimited) / kept / self.mu)[1]
                 for limit, kept in zip(LIMITS, odds.kept, strict=True)
             ]
         )
-        reached = np.clip(1.0 - expected / prospect.at_stake, 0.0, 1.0)
+        reached = np.clip(1.0 - expected / outlook.at_stake, 0.0, 1.0)
         return float(LIMITS[int(np.argmin(odds.bias * reached + expected))])
 
-    def _prospect(self, belief: Belief) -> Prospect:
+    def _outlook(self, belief: Belief) -> Outlook:
         """The belief along the eigenvectors of the second moments: signal goes with the root of each."""
         spectrum = self.moments.spectrum
         signal = np.sqrt(spectrum)
         signal = signal * (belief.deviation**2 / float(signal.sum()))
-        return Prospect(spectrum, signal, belief.across, belief.along)
+        return Outlook(spectrum, signal, belief.across, belief.along)
 
     def _step(self, answer: Answer[Vector], damping: float, ridge: Matrix) -> Vector:
         """-c (U S + L + sup r'')^-1 g~, output by output; the noise it leaves is added up."""

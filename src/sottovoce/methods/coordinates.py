@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.damping import Course, Prospect
+from sottovoce.methods.damping import Course, Outlook
 from sottovoce.questions import Geometry
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Coordinates:
                 if constant:
                     spectrum, signal = np.append(spectrum, constant), np.append(signal, belief.constant**2)
                 noise = belief.movement * _SHORTEST * math.sqrt(float(spectrum.sum())) / (problem.n * mu)
-                prospect = Prospect(spectrum, signal, belief.across, belief.along)
-                _, expected = course.best(prospect, noise)
+                outlook = Outlook(spectrum, signal, belief.across, belief.along)
+                _, expected = course.best(outlook, noise)
                 if best is None or expected < best[0]:
                     best = expected, stretch, constant
         assert best is not None

@@ -18,7 +18,7 @@ _REACHED = 5.0 / 6.0
 
 @final
 @dataclass(frozen=True)
-class Prospect:
+class Outlook:
     """What is believed of a risk: eigenvalues of the second moments of its rows, and signal along each.
 
     `signal` is the prior variance of the linear predictor along each direction; `across` and `along` are the
@@ -48,21 +48,21 @@ class Course:
         """Step lengths added up along a direction of that eigenvalue: c K / (U s + L)."""
         return np.asarray(self.steps * self.relaxation / (self.curvature * spectrum + damping))
 
-    def excess(self, prospect: Prospect, noise: float, damping: Vector) -> Vector:
+    def excess(self, outlook: Outlook, noise: float, damping: Vector) -> Vector:
         """Expected excess loss for each damping L; `noise` is the sd of one answer for the whole budget.
 
         Along a direction of eigenvalue s, t = c K/(U s + L): what is not reached decays as exp(-h s t), and
         noise leaves noise t/(1 + h s t/2) in the weights, between adding up in flat directions and being
         forgotten in steep ones. h is `along` for the signal and `across` for the noise."""
-        flow = self.flow(damping[:, None], prospect.spectrum)
-        missed = np.exp(-2.0 * _REACHED * prospect.along * prospect.spectrum * flow)
-        bend = prospect.across * prospect.spectrum
+        flow = self.flow(damping[:, None], outlook.spectrum)
+        missed = np.exp(-2.0 * _REACHED * outlook.along * outlook.spectrum * flow)
+        bend = outlook.across * outlook.spectrum
         left = noise * flow / (1.0 + 0.5 * bend * flow)
-        return np.asarray(0.5 * (prospect.across * prospect.signal * missed + bend * left**2).sum(axis=1))
+        return np.asarray(0.5 * (outlook.across * outlook.signal * missed + bend * left**2).sum(axis=1))
 
-    def best(self, prospect: Prospect, noise: float) -> tuple[float, float]:
+    def best(self, outlook: Outlook, noise: float) -> tuple[float, float]:
         """The damping with the least expected excess, and that excess."""
         dampings = self.curvature * _DAMPINGS
-        expected = self.excess(prospect, noise, dampings)
+        expected = self.excess(outlook, noise, dampings)
         place = int(np.argmin(expected))
         return float(dampings[place]), float(expected[place])

@@ -39,4 +39,6 @@ def by_name(name: str) -> Method:
     try:
         return METHODS[name]()
     except KeyError:
-        raise ParameterError(f"there is no method {name!r}; choose one of {', '.join(METHODS)}.") from None
+        raise ParameterError(
+            f"there is no method {name!r}; choose one of auto, {', '.join(METHODS)}."
+        ) from None

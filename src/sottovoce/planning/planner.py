@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 from sottovoce.accounting import Budget
 from sottovoce.accounting.renyi import rho_published
 from sottovoce.errors import ParameterError
+from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.loop import Method
-from sottovoce.methods.registry import by_name
 from sottovoce.planning.forecast import least
 from sottovoce.planning.outline import QueryNoise
 from sottovoce.planning.prospects import prospect_of
@@ -84,6 +84,7 @@ class Plan:
     paper_minimal_n: int | None = None
     nearest: Nearest | None = None
     seconds: float | None = None
+    choice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
@@ -97,6 +98,8 @@ class Plan:
             f"at most {self.steps} steps{first}, about {self.passes} passes over the data"
             + ("" if self.seconds is None else f", about {self.seconds:.2g} seconds on this machine"),
         ]
+        if self.choice:
+            lines.append(self.choice)
         if self.majorizer is not None:
             lines.append(f"curvature is bounded from {self.majorizer}")
         lines += [_described(query) for query in self.noise]
@@ -122,7 +125,7 @@ def plan(
     loss: Loss,
     budget: Budget,
     regularizer: Regularizer | None = None,
-    method: str | Method = "majorize",
+    method: str | Method = "auto",
     radius: float = 1.0,
     classes: int = 2,
     tolerance: Tolerance | None = None,
@@ -149,8 +152,6 @@ def plan(
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
     if not isinstance(classes, int) or classes < 2 or (classes > 2 and loss.name != "logistic"):
         raise ParameterError("classes must be 2 or, with the logistic loss (softmax), more.")
-    chosen = by_name(method) if isinstance(method, str) else method
-    prospect = prospect_of(chosen)
     shape = ProblemShape(
         dim=dim,
         loss=loss,
@@ -162,6 +163,9 @@ def plan(
         nonzeros=nonzeros,
     )
     outline = shape.outline(n)
+    choice = choose(method, outline.problem, tolerance)
+    chosen = choice.method
+    prospect = prospect_of(chosen)
     goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(outline.problem, goal)
     quotes = Quotes.of(outline, chosen, goal, budget)
@@ -172,6 +176,7 @@ def plan(
         classes=classes,
         weights=outline.problem.dim,
         method=chosen.name,
+        choice=choice.reason,
         calibration=goal.calibration.value,
         epsilon=budget.epsilon,
         delta=budget.delta,

@@ -220,7 +220,7 @@ def _card(result: Result, card: Card, today: str) -> str:
         ),
         ("Schema (SHA-256)", card.schema_digest),
         ("Objective", result.objective),
-        ("Method", result.method),
+        ("Method", result.choice or result.method),
         ("Guarantee", str(result.guarantee)),
         ("Neighbours", f"{result.guarantee.neighbours} ({result.guarantee.relation.value})"),
         ("Ledger", result.ledger),

@@ -1,0 +1,52 @@
+"""`method="auto"`: which method to take, from public facts alone, and why, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.methods.adapt import Adapt
+from sottovoce.methods.cubic import Cubic
+from sottovoce.methods.loop import Method
+from sottovoce.methods.majorize import Majorize
+from sottovoce.methods.registry import by_name
+from sottovoce.problem import matrix_fits
+
+if TYPE_CHECKING:
+    from sottovoce.problem import Problem
+    from sottovoce.result import Tolerance
+
+AUTO = "auto"
+
+
+@final
+@dataclass(frozen=True)
+class Choice:
+    """A method, and why it was taken; the reason is empty where the user named it."""
+
+    method: Method
+    reason: str = ""
+
+
+def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) -> Choice:
+    """The method as named, or the one that public facts recommend. No record enters."""
+    if method != AUTO:
+        return Choice(by_name(method) if isinstance(method, str) else method)
+    if problem.matrix_free or problem.clipped:
+        return Choice(Majorize(), "majorize was chosen: the risk has no columns whose scale can be learned.")
+    if not matrix_fits(problem.columns):
+        return Choice(
+            Majorize(),
+            f"majorize was chosen: {problem.columns} columns are too many for a matrix, and it does without.",
+        )
+    if tolerance is None:
+        return Choice(
+            Adapt(),
+            "adapt was chosen: without a tolerance the whole budget goes into the best model it buys.",
+        )
+    if not problem.is_convex and problem.forms_matrices:
+        return Choice(
+            Cubic(),
+            "cubic was chosen: the risk is not convex, and a tolerance asks for a way out of saddles.",
+        )
+    return Choice(Majorize(), "majorize was chosen: it can certify a tolerance at every step it takes.")
