@@ -243,7 +243,7 @@ def test_training_charges_the_file_and_its_result_is_the_anchor(path: Path, tmp_
     result.save(tmp_path / "run.json")
     statement = ledger.verify(sv.Result.load(tmp_path / "run.json"))
     assert statement.at_home
-    assert "run 'majorize'" in str(statement)
+    assert "run 'adapt'" in str(statement)
     again = sv.minimize(
         risk, budget=Budget(0.3, 1e-7), ledger=pickle.loads(pickle.dumps(ledger)), start=result
     )
