@@ -39,7 +39,7 @@ def row(task: made.Table, epsilon: float, methods: tuple[str, ...], figure: str)
     for method in methods:
         reached = [task.judge(trained(task, method, epsilon, seed))[figure] for seed in SEEDS]
         found[method] = float(np.mean(reached))
-        found[f"{method}, worst"] = float(np.max(reached))
+        found[f"{method}, worst"] = float(np.min(reached) if figure == "accuracy" else np.max(reached))
     return found
 
 

@@ -169,7 +169,10 @@ class Descent:
         )
 
     def _steps(self, found: float, least: int) -> int:
-        """More where log odds are large, since the loss is flat there; at most `_MOST` times as many."""
+        """More where log odds are large, since the loss is flat there, or outputs are several, whose bound on
+        the curvature is loose; at most `_MOST` times as many."""
+        if self.inside.problem.outputs > 1:
+            return _MOST * least
         if self.inside.problem.loss != _LOGISTIC:
             return least
         return int(least * min(_MOST, max(1.0, (found / _STRONG) ** 1.5)))
