@@ -92,12 +92,14 @@ def answers(records):
 
 
 @pytest.mark.parametrize("kernels", ["reference", "compiled"])
-@pytest.mark.parametrize("memory", [0, 300_000, 10**9])
+@pytest.mark.parametrize(
+    ("memory", "spool"), [(0, True), (0, False), (300_000, True), (300_000, False), (10**9, True)]
+)
 @pytest.mark.parametrize("kind", ["binary", "several", "number"])
-def test_a_file_gives_the_numbers_of_its_rows_in_memory(kind, memory, kernels, file, monkeypatch):
+def test_a_file_gives_the_numbers_of_its_rows_in_memory(kind, memory, spool, kernels, file, monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_KERNELS", kernels)
     schema, path = schema_for(kind), file(kind)
-    held, read = in_memory(path, schema), sv.Records.from_parquet(path, schema, memory=memory)
+    held, read = in_memory(path, schema), sv.Records.from_parquet(path, schema, memory=memory, spool=spool)
     assert (read.n, read.dim, read.labels, read.target) == (held.n, held.dim, held.labels, held.target)
     one, other = answers(held), answers(read)
     for name, numbers in one.items():
@@ -121,8 +123,8 @@ def test_row_groups_may_end_anywhere(group, file):
     table = table_for("binary", n=2500 if group == 1 else N)
     path, schema = file("binary", table=table, group=group), schema_for("binary")
     one = in_memory(path, schema)._rows
-    for memory in (0, 180_000):
-        other = sv.Records.from_parquet(path, schema, memory=memory)._rows
+    for memory, spool in ((0, False), (0, True), (180_000, False), (180_000, True)):
+        other = sv.Records.from_parquet(path, schema, memory=memory, spool=spool)._rows
         for index, block in enumerate(other.read()):
             assert np.array_equal(block.features, one.block(index).features)
             assert np.array_equal(block.targets, one.block(index).targets)
@@ -162,8 +164,8 @@ def test_a_whole_fit_reads_the_file_as_often_as_it_needs(file):
 
 def test_a_file_that_changes_is_refused_before_and_during_a_pass(file, monkeypatch):
     path, schema = file("binary"), schema_for("binary")
-    risk = risk_of(sv.Records.from_parquet(path, schema, memory=0))
-    later = risk_of(sv.Records.from_parquet(path, schema, memory=0))
+    risk = risk_of(sv.Records.from_parquet(path, schema, memory=0, spool=False))
+    later = risk_of(sv.Records.from_parquet(path, schema, memory=0, spool=False))
     batches = streams._batches
 
     def touching(*arguments):
@@ -182,7 +184,7 @@ def test_a_file_that_changes_is_refused_before_and_during_a_pass(file, monkeypat
 
 
 def test_an_abandoned_reading_leaves_no_thread(file):
-    rows = sv.Records.from_parquet(file("binary"), schema_for("binary"), memory=0)._rows
+    rows = sv.Records.from_parquet(file("binary"), schema_for("binary"), memory=0, spool=False)._rows
     source = rows.read()
     next(source)
     source.close()

@@ -20,7 +20,16 @@ SCHEMA = Schema(
     (*(Numeric(f"x{j}", -2, 2) for j in range(6)), Categorical("site", ("a", "b", "c"))),
     Target("y", classes=("no", "yes")),
 )
-PLACES = ("1 thread", "2 threads", "parquet", "parquet, half kept", "dask 1", "dask 3", "dask 7")
+PLACES = (
+    "1 thread",
+    "2 threads",
+    "parquet",
+    "parquet, half kept",
+    "parquet, spooled",
+    "dask 1",
+    "dask 3",
+    "dask 7",
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +59,11 @@ def records_at(place, path, client, monkeypatch):
     import dask.dataframe as dd
 
     monkeypatch.setattr(rows, "dense_block_length", lambda dim: 64)
-    monkeypatch.setattr("sottovoce.data.parquet.dense_block_length", lambda dim: 64)
+    monkeypatch.setattr("sottovoce.data.parquet_rows.dense_block_length", lambda dim: 64)
     monkeypatch.setenv("SOTTOVOCE_THREADS", "2" if place == "2 threads" else "1")
     if place.startswith("parquet"):
-        return sv.Records.from_parquet(path, SCHEMA, memory=60_000 if "half" in place else 0)
+        held = {"memory": 60_000 if "half" in place else 0, "spool": "spooled" in place}
+        return sv.Records.from_parquet(path, SCHEMA, **held)
     table = tables.read(path, SCHEMA)
     if "thread" in place:
         return sv.Records.from_arrays(table.features, table.target, labels=SCHEMA.target.classes)

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, read again at every pass: what does not fit into memory never has to.
+"""Rows of Parquet files, read in order: what does not fit into memory never has to.
 
 A row is encoded and clipped by public rules and by itself, so it is the same float32 row at every reading and
 whatever chunk it came in. One thread reads and others encode, a few chunks ahead of the sums.
@@ -12,21 +12,17 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.arrays import Vector
-from sottovoce.data.encoder import feature_names
 from sottovoce.data.files import encoded
-from sottovoce.data.rows import Block, DenseRows, Rows, Stored, bound_dense, chosen, dense_block_length
+from sottovoce.data.rows import Stored, bound_dense
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import column_names, insist_present
-from sottovoce.data.targets import Classes, Range
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
 
@@ -77,13 +73,13 @@ class ParquetSource(Sealed):
     def keys(self) -> list[Any]:
         """The persons' keys of all rows, in their order; the schema names the column."""
         assert self.schema.person is not None
-        self._insist_unchanged()
+        self.insist_unchanged()
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, (self.schema.person,)))
         return [key for chunk in chunks for key in chunk.column(0).to_pylist()]
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
         """The wanted columns from the row numbered `first` on, as Arrow batches."""
-        self._insist_unchanged()
+        self.insist_unchanged()
         for file in self.files:
             held = _footer(file)
             if first >= held.num_rows:
@@ -97,7 +93,7 @@ class ParquetSource(Sealed):
                 if first < chunk.num_rows:
                     yield chunk.slice(first)
                 first = max(0, first - chunk.num_rows)
-        self._insist_unchanged()
+        self.insist_unchanged()
 
     def _bounded(self, chunk: Any) -> tuple[Stored, NDArray[Any]]:
         part = encoded(chunk.num_rows, chunk.column, self.schema, self.schema.target, self.lenient)
@@ -105,72 +101,13 @@ class ParquetSource(Sealed):
         usable = np.ones(len(part.features), dtype=bool)
         return bound_dense(part.features, self.radius, False, usable), part.target
 
-    def _insist_unchanged(self) -> None:
+    def insist_unchanged(self) -> None:
         """Answers about two tables would share one guarantee."""
         if _identity(self.files) != self.identity:
             raise DataError(
                 "the Parquet file changed since the records were made from it. Nothing was released from the "
                 "new content. Make the records again."
             )
-
-
-@final
-class ParquetRows(Rows):
-    """The first rows are kept, as many as fit into `memory` bytes; the others are read at each pass."""
-
-    __slots__ = ("_kept", "_source")
-    streamed: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        source: ParquetSource,
-        declared: Classes | Range,
-        memory: int,
-        weights: Vector | None = None,
-    ) -> None:
-        dim, n = len(feature_names(source.schema)), source.n
-        if n < 1:
-            raise DataError("the file has no rows.")
-        length = dense_block_length(dim)
-        targets = np.empty(n)
-        kept: list[Stored] = []
-        start, left = 0, memory
-        for features, given in _cut(source.read(), length):
-            codes, _ = declared.encode(given)
-            targets[start : start + len(codes)] = codes
-            start += len(codes)
-            left -= features.nbytes
-            if left >= 0:
-                kept.append(features)
-        if start != n:
-            raise DataError("the Parquet file has another number of rows than its footer says.")
-        self._source = source
-        self._kept = tuple(kept)
-        super().__init__(targets, dim, length, weights)
-
-    def block(self, index: int) -> Block:
-        """Reads all blocks before it: passes use `read`."""
-        return next(islice(self.read(), index, None))
-
-    def read(self) -> Generator[Block, None, None]:
-        for index, features in enumerate(self._kept):
-            span = self.span(index)
-            yield Block(features, self.targets[span], self.weights_in(span))
-        held = len(self._kept)
-        if held == self.blocks:
-            return
-        later = _cut(self._source.read(held * self.block_length), self.block_length)
-        for index, (features, _) in enumerate(later, start=held):
-            span = self.span(index)
-            yield Block(features, self.targets[span], self.weights_in(span))
-
-    def take(self, indices: NDArray[np.int64]) -> DenseRows:
-        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
-        taken = [
-            features[indices[bounds[number] : bounds[number + 1]] - number * self.block_length]
-            for number, (features, *_) in enumerate(self.read())
-        ]
-        return DenseRows(np.concatenate(taken), self.targets[indices], chosen(self.weights, indices))
 
 
 def ahead(
@@ -195,7 +132,7 @@ def ahead(
         source.close()
 
 
-def _cut(
+def in_blocks(
     chunks: Generator[tuple[Stored, NDArray[Any]], None, None], length: int
 ) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
     """The same rows in blocks of `length`, the last one shorter."""

@@ -148,38 +148,24 @@ class Records(Declared, Sealed):
         persons: int | None = None,
         invalid: str = "raise",
         memory: int = 2**29,
+        spool: bool | str | os.PathLike[str] = True,
+        progress: bool = False,
     ) -> Records:
         """Records of a Parquet file, or of all those in a folder, that need not fit into memory.
 
         The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
-        the target. The first `memory` bytes of encoded rows are kept; later ones are read again at each pass.
-        The answers are those of the same rows in memory; the file must not change until the last of them.
+        the target. The first `memory` bytes of encoded rows are kept, later ones spooled: 4 bytes an entry in
+        the system's temporary folder, or the one that `spool` names, in a file that nobody else can open and
+        that is gone with these records, or a crash. `spool=False` decodes them again at each pass. The
+        answers are those of the same rows in memory; the file must not change until the last of them.
         `sample_weight` (one number a row, in the order of the files), `weight_cap`, `groups`, `persons` and
         `invalid` are as in `from_arrays`; a weight that is not finite counts 0. Without `groups`, the column
         that the schema names as `person` holds the keys."""
-        from sottovoce.data.parquet import ParquetRows, ParquetSource
-        from sottovoce.data.schema import Schema
+        from sottovoce.data.parquet_rows import bounded
 
-        declared_columns = schema if isinstance(schema, Schema) else Schema.load(schema)
-        aim = declared_columns.target
-        if aim is None:
-            raise ParameterError("the schema declares no target. Add a [target] section.")
-        if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
-            raise ParameterError("memory must be a whole number of bytes, at least 0.")
-        radius = checked_radius(radius)
-        insist_rule_for_invalid(invalid)
-        source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
-        declared = declaration_of(aim.classes, aim.range)
-        cap = declared_cap(weight_cap, sample_weight)
-        rows: Rows = ParquetRows(source, declared, memory)
-        if cap is not None:
-            usable = np.ones(rows.n, dtype=bool)
-            weights = read_weights(sample_weight, rows.n, cap, usable)
-            insist_usable(usable | (invalid == "zero"))
-            rows = rows.reweighted(lambda _: weights)
-        facts = RecordFacts(declared=declared, radius=radius, constant=True, weight_cap=cap)
-        keys = source.keys() if groups is None and declared_columns.person is not None else groups
-        return cls(rows, facts).of_persons(keys, persons, invalid)
+        given: dict[str, Any] = {"sample_weight": sample_weight, "weight_cap": weight_cap, "groups": groups}
+        where: dict[str, Any] = {"memory": memory, "spool": spool, "progress": progress}
+        return bounded(path, schema, radius, persons=persons, invalid=invalid, **given, **where)
 
     @classmethod
     def from_dask(

@@ -19,6 +19,7 @@ from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
+from tests.attacks.mutants.spool_defects import SPOOL
 
 _EVERYTHING = (
     *RELEASES,
@@ -35,6 +36,7 @@ _EVERYTHING = (
     *ROUNDING,
     *FORMULAS,
     *BASE,
+    *SPOOL,
     *BATCHES,
     *GEOMETRY,
     *RELATIONS,

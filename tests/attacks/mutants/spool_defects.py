@@ -1,0 +1,38 @@
+"""Encoded rows on disk that others can find, that outlive the process, or that belong to another table."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+TESTS = "tests/data/test_spool.py"
+
+SPOOL = (
+    Mutant(
+        "spool left on disk under a name",
+        "data/spool.py",
+        "tempfile.TemporaryFile(dir=folder)",
+        "tempfile.NamedTemporaryFile(dir=folder, delete=False)",
+        TESTS,
+    ),
+    Mutant(
+        "every block of a spool is its first",
+        "data/spool.py",
+        "start = index * self._stride",
+        "start = 0 * index",
+        TESTS,
+    ),
+    Mutant(
+        "spooled file changed unnoticed",
+        "data/parquet_rows.py",
+        "            self._source.insist_unchanged()\n",
+        "            pass\n",
+        TESTS,
+    ),
+    Mutant(
+        "batch from a spool of a changed file",
+        "data/parquet_rows.py",
+        "        self._insist_unchanged()\n        bounds",
+        "        bounds",
+        TESTS,
+    ),
+)
