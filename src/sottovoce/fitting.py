@@ -54,6 +54,8 @@ def fit(
     epsilon: float,
     delta: float | str,
     relation: str = "replace-one",
+    person: str | None = None,
+    persons: int | None = None,
     dataset: str = "",
     loss: str | None = None,
     regularizer: str = "l2",
@@ -75,10 +77,14 @@ def fit(
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
     train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
-    is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. All else
-    is as for `minimize`. The model holds what was released and what was declared, nothing else."""
+    is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. `person`
+    names the column of people's keys, if the schema does not; `persons` declares how many there are, as
+    zero-out demands. All else is as for `minimize`. The model holds what was released and what was declared,
+    nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
+    if person is not None:
+        schema = replace(schema, person=person)
     aim = schema.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
@@ -88,10 +94,11 @@ def fit(
         with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
                 warm(_entries_about(table, schema))
-                records = _records(tables.read(table, schema, invalid=invalid, delimiter=delimiter), aim)
+                held = tables.read(table, schema, invalid=invalid, delimiter=delimiter)
+                records = _records(held, aim, persons, invalid)
             else:
                 client = stack.enter_context(_connected(dask))
-                records = _records_on(client, table, schema, aim, invalid)
+                records = _records_on(client, table, schema, aim, persons, invalid)
         result = minimize(
             _risk(records, chosen, penalty),
             budget=Budget(epsilon, declared_delta(delta, records.n), relation),
@@ -152,17 +159,18 @@ def chosen_loss(name: str | None, aim: Target) -> str:
     return loss
 
 
-def _records(table: tables.Table, aim: Target) -> Records:
+def _records(table: tables.Table, aim: Target, persons: int | None, invalid: str) -> Records:
     """The encoded rows hold the intercept already and are no longer than 1."""
+    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid}
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
-        what: dict[str, Any] = {"labels": tuple(labels)}
+        what: dict[str, Any] = {"labels": tuple(labels), **people}
         return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
     assert aim.range is not None
     assert table.target is not None
-    return Records.from_arrays(
-        table.features, _scaled(table.target, *aim.range), radius=1.0, constant=True, target=(-1.0, 1.0)
-    )
+    what = {"target": (-1.0, 1.0), **people}
+    targets = _scaled(table.target, *aim.range)
+    return Records.from_arrays(table.features, targets, radius=1.0, constant=True, **what)
 
 
 def _scaled(target: Any, low: float, high: float) -> Any:
@@ -185,14 +193,16 @@ def _connected(address: str) -> AbstractContextManager[Any]:
     return connected(address)
 
 
-def _records_on(client: Any, path: Any, schema: Schema, aim: Target, invalid: str) -> Records:
+def _records_on(
+    client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, invalid: str
+) -> Records:
     """As `_records`, read and kept by the workers."""
     import dask.dataframe as dd
 
     if not isinstance(path, str | os.PathLike) or not is_parquet(path):
         raise ParameterError("with Dask the data must be a Parquet file.")
     insist_present((*schema.names, aim.name), column_names(path))
-    frame = dd.read_parquet(path, columns=[*schema.names, aim.name])
+    frame = dd.read_parquet(path, columns=[*schema.names, aim.name, *schema.keyed_by])
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
         target = replace(aim, classes=tuple(labels))
@@ -202,7 +212,7 @@ def _records_on(client: Any, path: Any, schema: Schema, aim: Target, invalid: st
         frame = frame.assign(**{aim.name: scaled})
         target = replace(aim, low=-1.0, high=1.0)
     declared = replace(schema, target=target)
-    return Records.from_dask(frame, schema=declared, invalid=invalid, client=client)
+    return Records.from_dask(frame, schema=declared, persons=persons, invalid=invalid, client=client)
 
 
 def _risk(records: Records, loss: str, penalty: regularizers.Regularizer) -> Risk | SoftmaxRisk:

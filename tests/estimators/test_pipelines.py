@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
 
 import sottovoce as sv
 from sottovoce.data.schema import Numeric
+from sottovoce.estimators.held_out import held_out
 from sottovoce.estimators.pipelines import STATELESS, private_part
-from sottovoce.estimators.search import held_out
 from tests.estimators.test_estimators import classifier, numbers, regressor, two_classes
 
 BUDGET = sv.Budget(4.0, 1e-5)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
 from sottovoce.data.schema import Numeric
-from sottovoce.estimators.search import held_out
+from sottovoce.estimators.held_out import held_out
 from sottovoce.privacy.counts import CountOracle, budget_within
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes

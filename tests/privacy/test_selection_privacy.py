@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import sottovoce as sv
 from sottovoce import evaluation
-from sottovoce.estimators.search import held_out
+from sottovoce.estimators.held_out import held_out
 from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 

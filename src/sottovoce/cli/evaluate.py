@@ -17,6 +17,8 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Person,
+    Persons,
     Query,
     Simulate,
     delta_of,
@@ -35,6 +37,8 @@ def evaluate(
     epsilon: Epsilon,
     delta: Delta,
     relation: Neighbours = "replace-one",
+    person: Person = None,
+    persons: Persons = None,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
     simulate: Simulate = None,
@@ -49,6 +53,8 @@ def evaluate(
     Classes: accuracy, log loss, calibration and confusion matrix, each with an interval. A range: the mean
     absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
     """
+    from dataclasses import replace
+
     from sottovoce.accounting import Budget
     from sottovoce.accounting.guarantee import caution
     from sottovoce.cli import output as out
@@ -61,14 +67,20 @@ def evaluate(
     loaded = Model.load(model)
     account = out.open_ledger(ledger, dataset)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        table = tables.read(table_of(data, query), loaded.schema, invalid=invalid, delimiter=delimiter)
-        budget = Budget(epsilon, declared_delta(delta_of(delta), len(table.features)), relation)
-        figures = _figures(loaded, table, budget, account, simulate, confidence)
-    weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, len(table.features))
+        schema = loaded.schema if person is None else replace(loaded.schema, person=person)
+        table = tables.read(table_of(data, query), schema, invalid=invalid, delimiter=delimiter)
+        people = None if table.keys is None else {"groups": table.keys, "persons": persons}
+        n = len(table.features)
+        if table.keys is not None:
+            n = persons or len(set(filter(None, table.keys)))
+        budget = Budget(epsilon, declared_delta(delta_of(delta), n), relation)
+        figures = _figures(loaded, table, budget, account, simulate, confidence, people or {})
+    weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, n)
     if as_json:
         facts = {
             "simulated": simulate is not None,
             "relation": budget.relation.filed,
+            "unit": "record" if people is None else "person",
             "ledger": "" if account is None else account.identity,
             "caveats": [weak] if weak else [],
         }
@@ -85,7 +97,13 @@ def evaluate(
 
 
 def _figures(
-    model: Model, table: Table, budget: Budget, ledger: Ledger | None, simulate: int | None, confidence: float
+    model: Model,
+    table: Table,
+    budget: Budget,
+    ledger: Ledger | None,
+    simulate: int | None,
+    confidence: float,
+    people: dict[str, Any],
 ) -> dict[str, Estimate | CalibrationCurve | Confusion]:
     from sottovoce import evaluation
 
@@ -94,6 +112,7 @@ def _figures(
         "ledger": ledger,
         "simulate": simulate,
         "confidence": confidence,
+        **people,
     }
     asked = (model, table.features, table.target)
     if not model.is_classifier:

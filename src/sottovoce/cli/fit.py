@@ -20,6 +20,8 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Person,
+    Persons,
     Query,
     Simulate,
     delta_of,
@@ -40,6 +42,8 @@ def fit(
         Path | None, typer.Option(help="Also write this HTML page.", rich_help_panel=OUTPUT)
     ] = None,
     relation: Neighbours = "replace-one",
+    person: Person = None,
+    persons: Persons = None,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
     loss: Annotated[
@@ -101,6 +105,8 @@ def fit(
         epsilon=epsilon,
         delta=delta_of(delta),
         relation=relation,
+        person=person,
+        persons=persons,
         dataset=dataset or data.name.split(".")[0],
         loss=loss,
         regularizer=regularizer,

@@ -29,6 +29,20 @@ Neighbours: TypeAlias = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+Person: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that tells whose row it is: the guarantee is then for persons, with all their rows.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+Persons: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        help="How many persons there are at most, from what is public; zero-out needs it.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 LedgerFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(

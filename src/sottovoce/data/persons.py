@@ -79,6 +79,22 @@ class Persons(Sealed):
         shares = np.where(rows == 1, 1.0, (1.0 - SHARE_MARGIN) / np.maximum(rows, 1))
         return np.where(self._owners < 0, 0.0, shares)
 
+    def floored(self, merits: Vector, steps: int) -> Vector:
+        """The mean of each person's merits, from 0 to 1, in whole steps, rounded down: whole numbers add up
+        exactly, and no person has more than `steps`."""
+        known = self._owners >= 0
+        means = np.bincount(self._owners[known], (self.shares() * merits)[known], minlength=self.n)
+        return np.floor(np.clip(means, 0.0, 1.0) * steps)
+
+    def cells(self, places: NDArray[np.intp], entries: int, steps: int) -> Vector:
+        """How many whole steps of persons lie in each cell, a person's rows being divided over theirs.
+
+        A person's cells are nonnegative and sum to `steps` at most: they move as one record's do."""
+        known = self._owners >= 0
+        pairs, inverse = np.unique(self._owners[known] * entries + places[known], return_inverse=True)
+        held = np.floor(np.clip(np.bincount(inverse, self.shares()[known]), 0.0, 1.0) * steps)
+        return np.asarray(np.bincount(pairs % entries, held, minlength=entries), dtype=np.float64)
+
     def rows_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """All rows of these persons, in increasing order: nobody is split over batches."""
         chosen = np.zeros(self.n + 1, dtype=bool)

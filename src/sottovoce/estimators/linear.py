@@ -151,12 +151,16 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         self.simulate = simulate
         self.relation = relation
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
+    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
+        """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
+
+        `groups` holds the key of each row's person: the guarantee is then theirs, as `Records.from_arrays`
+        says; `persons` declares how many there are."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
         classes = declared.declared_classes(self.classes, y)
-        records = self._records(X, y, labels=declared.labels_of(classes))
+        people = {"groups": groups, "persons": persons}
+        records = self._records(X, y, labels=declared.labels_of(classes), **people)
         self.coef_, self.intercept_ = self._split(self._train(self._risk(records, len(classes))))
         self.classes_ = classes
         return self
@@ -241,8 +245,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         self.simulate = simulate
         self.relation = relation
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train privately on a dense array, a sparse matrix or a dataframe of numbers."""
+    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
+        """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
+
+        `groups` holds the key of each row's person: the guarantee is then theirs, as `Records.from_arrays`
+        says; `persons` declares how many there are."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
         if self.target is None:
@@ -254,7 +261,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
         clipped, usable = bounds.encode(y)
         scaled = np.where(usable, (clipped - middle) / reach, np.nan)
-        records = self._records(X, scaled, target=(-1.0, 1.0))
+        records = self._records(X, scaled, target=(-1.0, 1.0), groups=groups, persons=persons)
         regularizer = declared.declared_regularizer(self.regularizer, self.strength)
         weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))
         coefficients, intercepts = self._split(weights)

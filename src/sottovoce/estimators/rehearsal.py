@@ -47,10 +47,10 @@ def rehearsing(account: Ledger) -> Ledger:
     return Ledger(account.cap, currency=account.currency.name, order=account.order, store=Rehearsal())
 
 
-def rehearse(estimator: Any, X: Any, y: Any) -> None:
+def rehearse(estimator: Any, X: Any, y: Any, **people: Any) -> None:
     """Fit up to the first charge of a `rehearsing` ledger; what refuses the fit is raised."""
     with suppress(FirstCharge):
-        unquoted(lambda: estimator.fit(X, y))
+        unquoted(lambda: estimator.fit(X, y, **people))
 
 
 def unquoted(work: Callable[[], T]) -> T:

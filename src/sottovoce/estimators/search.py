@@ -15,13 +15,14 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
 from sottovoce.data.validation import labelled
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta
+from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
 
 _RESERVED = ("epsilon", "delta", "ledger", "simulate", "relation")
-_HASH = np.uint64(2654435761)
-_MODULUS = np.uint64(2**32)
 
 
 def _winner_has(name: str, search: Any) -> bool:
@@ -84,8 +83,9 @@ class PrivateSearch(Publishable):
         self.simulate = simulate
         self.relation = relation
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train every candidate, then choose."""
+    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
+        """Train every candidate, then choose. `groups` and `persons` are as for the estimators; people are
+        held out whole, by a hash of their key, and each counts once in the choice."""
         insist_at_hand(self.ledger)
         labels = labelled(X, y)
         private_part(self.estimator)
@@ -95,8 +95,9 @@ class PrivateSearch(Publishable):
             share = getattr(self, name)
             if not (isinstance(share, float) and 0.0 < share < 1.0):
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
-        test = held_out(len(labels), self.held_out)
-        budget = Budget(self.epsilon, declared_delta(self.delta, len(labels)), self.relation)
+        split = Split.of(len(labels), self.held_out, groups, persons, Relation.of(self.relation))
+        test = split.test
+        budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
         account = Ledger(budget) if self.ledger is None else self.ledger
         desk = CountOracle.open(budget, "search", account, self.simulate)
         choosing = max(1, int(desk.run.units_cap * self.selection_share))
@@ -105,16 +106,24 @@ class PrivateSearch(Publishable):
         for index, (prefix, candidate) in enumerate(contest):
             terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index), self.relation)
             candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
-            rehearse(candidate, training, answers)
-            rehearse(candidate, X, labels)
+            rehearse(candidate, training, answers, **split.people(prefix, training=True))
+            rehearse(candidate, X, labels, **split.people(prefix, training=False))
         fitted = [
-            unquoted(partial(candidate.set_params(**{f"{prefix}ledger": account}).fit, training, answers))
+            unquoted(
+                partial(
+                    candidate.set_params(**{f"{prefix}ledger": account}).fit,
+                    training,
+                    answers,
+                    **split.people(prefix, training=True),
+                )
+            )
             for prefix, candidate in contest
         ]
 
         def scores() -> list[int]:
             held_X, held_y = _rows(X, test), labels[test]
-            return [int(unquoted(partial(_merits, model, held_X, held_y)).sum()) for model in fitted]
+            merits = [unquoted(partial(_merits, model, held_X, held_y)) for model in fitted]
+            return [split.total(merit, STEPS) for merit in merits]
 
         self.best_index_ = desk.best(scores, STEPS, choosing)
         self.best_params_ = settings[self.best_index_]
@@ -122,8 +131,8 @@ class PrivateSearch(Publishable):
         private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
         self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
         valued = any(run.value_asked for result in self.results_ for run in result.lineage)
-        whole = replace(desk.run.preset, value_asked=valued)
-        self.guarantee_ = Guarantee.over((whole,), n=len(labels), simulated=desk.noise.simulated)
+        whole = replace(desk.run.preset, value_asked=valued, unit=self.results_[0].guarantee.unit)
+        self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,15 +182,6 @@ class PrivateSearch(Publishable):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags.required = True
         return tags
-
-
-def held_out(n: int, share: float) -> NDArray[np.bool_]:
-    """Which places are held out: by a hash of the row number, the same for every table of n rows."""
-    hashed = (np.arange(n, dtype=np.uint64) * _HASH) % _MODULUS
-    chosen = hashed < np.uint64(int(share * float(_MODULUS)))
-    if not 0 < int(chosen.sum()) < n:
-        raise DataError(f"{n} records cannot be divided into a part to train on and a part to choose with.")
-    return np.asarray(chosen)
 
 
 def _candidate(template: Any, setting: dict[str, Any]) -> tuple[str, Any]:

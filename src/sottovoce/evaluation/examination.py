@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sottovoce.accounting import Relation, Units
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data import cells
+from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
@@ -38,10 +39,16 @@ class Examination:
     desk: CountOracle
     confidence: float
     invalid: str = "raise"
+    persons: Persons | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.y)
 
     @property
     def n(self) -> int:
-        return len(self.y)
+        """Records, or the persons they are of."""
+        return self.rows if self.persons is None else self.persons.n
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -63,7 +70,7 @@ class Examination:
         """What the model predicts, an entry a record; what NumPy or an object raises may quote one."""
         with suppress(Exception):
             predicted = cells.array(self.model.predict(self.X))
-            if predicted.shape == (self.n,):
+            if predicted.shape == (self.rows,):
                 return predicted
         raise DataError(
             "the model raised an error, or its predictions cannot be read. They must be an array or list, "
@@ -74,7 +81,7 @@ class Examination:
         """The probability of each class for each record; one that is not a number counts as 0."""
         with suppress(Exception):
             chances = np.nan_to_num(np.asarray(self.model.predict_proba(self.X), dtype=np.float64))
-            if chances.shape == (self.n, len(self.classes)):
+            if chances.shape == (self.rows, len(self.classes)):
                 return np.clip(chances, 0.0, 1.0)
         raise DataError(
             "the model raised an error, or its probabilities are not a row a record and a column a class."
@@ -105,14 +112,20 @@ class Examination:
     def mean(
         self, name: str, losses: Callable[[], Vector], width: float, steps: int, units: Units
     ) -> Estimate:
-        """Mean of numbers in [0, width], each rounded to a whole number of steps, so that sums are exact."""
+        """Mean of numbers in [0, width], each rounded to a whole number of steps, so that sums are exact.
+
+        A person's rows are averaged first, and the mean is rounded down."""
+        people = self.persons
+        steps = steps if people is None else STEPS
 
         def compute() -> Vector:
-            return np.array([np.rint(np.clip(losses() / width, 0.0, 1.0) * steps).sum()])
+            merits = np.clip(losses() / width, 0.0, 1.0)
+            whole = np.rint(merits * steps) if people is None else people.floored(merits, steps)
+            return np.array([whole.sum()])
 
         noisy, scale = self.desk.counts(compute, float(steps), 1, units)
         unit, error = width / (steps * self.n), 1.0 - self.confidence
-        value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / (2.0 * steps)
+        value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / steps
         margin = level_margin(scale, error) * unit + rounding
         wider = (
             level_margin(scale, error / 2.0) * unit + rounding + sampling_margin(width, self.n, error / 2.0)
@@ -135,12 +148,17 @@ class Examination:
         Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
         one away."""
         moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if self.desk.relation is Relation.REPLACE_ONE else 1.0
+        people = self.persons
+        steps = 1 if people is None else STEPS
 
         def compute() -> Vector:
-            return np.bincount(places(), minlength=entries).astype(np.float64)
+            if people is None:
+                return np.bincount(places(), minlength=entries).astype(np.float64)
+            return people.cells(places(), entries, steps)
 
-        noisy, scale = self.desk.counts(compute, moves, entries, units)
-        return noisy, level_margin(scale, (1.0 - self.confidence) / entries)
+        noisy, scale = self.desk.counts(compute, steps * moves, entries, units)
+        rounding = 0.0 if people is None else self.n
+        return noisy / steps, (level_margin(scale, (1.0 - self.confidence) / entries) + rounding) / steps
 
     def accuracy(self, units: Units) -> Estimate:
         self.insist_predictions()
@@ -185,7 +203,7 @@ class Examination:
         codes = self.insist_log_loss(ceiling)
 
         def losses() -> Vector:
-            chances = self.chances()[np.arange(self.n), codes]
+            chances = self.chances()[np.arange(self.rows), codes]
             with np.errstate(divide="ignore"):
                 return np.minimum(-np.log(chances), ceiling)
 

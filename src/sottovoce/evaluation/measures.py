@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.data.files import read
+from sottovoce.data.persons import Persons
 from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
@@ -34,9 +35,11 @@ def accuracy(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Estimate:
     """Share of records whose class is predicted. The count moves by at most 1."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     return test.accuracy(test.desk.run.units_left)
 
 
@@ -51,11 +54,13 @@ def log_loss(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Estimate:
     """Mean of min(-log p, ceiling), p the probability the model gave to the true class.
 
     Without the ceiling one record could move it without bound."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     return test.log_loss(ceiling, test.desk.run.units_left)
 
 
@@ -70,9 +75,11 @@ def absolute_error(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Estimate:
     """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     return test.absolute_error(target, test.desk.run.units_left)
 
 
@@ -86,9 +93,11 @@ def confusion_matrix(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     return test.confusion(test.desk.run.units_left)
 
 
@@ -103,9 +112,11 @@ def calibration(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> CalibrationCurve:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     return test.calibration(bins, test.desk.run.units_left)
 
 
@@ -121,9 +132,11 @@ def evaluate(
     simulate: int | None = None,
     confidence: float = 0.95,
     invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Evaluation:
     """All four figures of a classifier with probabilities, under one budget."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid)
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
     test.insist_predictions()
     test.insist_log_loss(ceiling)
     test.insist_calibration(bins)
@@ -154,6 +167,8 @@ def _test(
     simulate: int | None,
     confidence: float,
     invalid: str,
+    groups: Any,
+    persons: int | None,
 ) -> Examination:
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
@@ -162,5 +177,9 @@ def _test(
         X, y = table.features, table.target
     labels = labelled(X, y)
     rows = readable(X, invalid)
+    lenient = invalid == "zero"
+    people = None if groups is None else Persons.of(groups, len(labels), persons, lenient=lenient)
+    if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
+        raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
     desk = CountOracle.open(budget, "evaluation", ledger, simulate)
-    return Examination(model, rows, labels, desk, confidence, invalid)
+    return Examination(model, rows, labels, desk, confidence, invalid, people)

@@ -128,7 +128,7 @@ def _search(draw: Draw) -> Pair:
 
 def _at_their_places(trained: list[dict[str, np.ndarray]], n: int) -> dict[str, Any]:
     """Rows of each fit by the number of their record; those held out stay zero. Rehearsals hold out none."""
-    from sottovoce.estimators.search import held_out
+    from sottovoce.estimators.held_out import held_out
 
     kept = np.flatnonzero(~held_out(n, 0.2))
     found: dict[str, Any] = {}

@@ -10,7 +10,7 @@ EVALUATION = (
     Mutant(
         "predictions in another shape matched with all records",
         "evaluation/examination.py",
-        "            if predicted.shape == (self.n,):\n",
+        "            if predicted.shape == (self.rows,):\n",
         "            if predicted.shape:\n",
         f"{_ROWS} -k late",
     ),

@@ -49,8 +49,8 @@ FRONTS = (
     ),
     Mutant(
         name="candidates not rehearsed",
-        file="estimators/search.py",
-        before="            rehearse(candidate, training, answers)\n            rehearse(candidate, X, labels)\n",
+        file="estimators/rehearsal.py",
+        before="    with suppress(FirstCharge):\n        unquoted(lambda: estimator.fit(X, y, **people))\n",
         after="",
         tests="tests/estimators/test_pipelines.py -k costs_nothing",
     ),
@@ -85,8 +85,8 @@ FRONTS = (
     Mutant(
         name="losses of one record not clipped",
         file="evaluation/examination.py",
-        before="np.rint(np.clip(losses() / width, 0.0, 1.0) * steps)",
-        after="np.rint(losses() / width * steps)",
+        before="merits = np.clip(losses() / width, 0.0, 1.0)",
+        after="merits = losses() / width",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(
