@@ -14,7 +14,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy import sensitivity
-from sottovoce.questions import Geometry
+from sottovoce.questions import ColumnMoments, Geometry
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
@@ -83,6 +83,21 @@ def test_no_pair_of_rows_moves_the_moments_past_their_joint_bound_and_one_reache
         assert np.linalg.norm(worst[0] - worst[1]) >= joint * (1 - 1e-9)
         one = np.array([1.0, math.sqrt(balance)])
         assert np.linalg.norm(one) >= single * (1 - 1e-9)
+
+
+def test_capped_records_move_the_moments_past_what_holds_for_plain_rows_and_within_their_own_bound():
+    """Opposite records at the same influence C, one of length C, the other of length B C: their means are
+    2C apart, and the longer one has B times the shorter one's square."""
+    geometry, e = Geometry(scale=np.full(FEATURES, 4.0), cap=CAP), np.eye(FEATURES)[0]
+    sides = [
+        risk_of(Logistic(), X, [1, 1, 1], [1.0, 0.0, 0.0]).reshaped(geometry)
+        for X in along(0.25 * e, -0.5 * e)
+    ]
+    for balance in (0.5, 0.6):
+        question = ColumnMoments(balance)
+        move = float(np.linalg.norm(np.subtract(*(question.exact(side) for side in sides))))
+        assert move > 1.01 * sensitivity.moments(influence=CAP, balance=balance, n=3)
+        assert move <= question.moves(sides[0].bounds)
 
 
 @pytest.mark.parametrize("balance", [0.0, -1.0, math.nan, math.inf])

@@ -43,7 +43,24 @@ def test_a_method_cannot_bring_a_question_with_a_bound_of_its_own() -> None:
         ask.ask(Cheap(np.zeros(5)), 1000)
     with pytest.raises(sv.errors.ParameterError, match="no others"):
         ask.batched(10).ask(Cheap(np.zeros(5)), 1000)
+    with pytest.raises(sv.errors.ParameterError, match="no others"):
+        ask.search(_CheapSearch(), 10**9)  # type: ignore[arg-type]  # the attack
     assert not ledger.history
+
+
+class _CheapSearch:
+    """Compares an exact gradient, at a sensitivity of next to nothing."""
+
+    kind = Query.LINE_SEARCH
+
+    def admitted(self, problem: object) -> _CheapSearch:
+        return self
+
+    def moves(self, bounds: object) -> float:
+        return 1e-12
+
+    def exact(self, risk: sv.Risk) -> list[float]:
+        return [float(risk.gradient(np.zeros(5))[0])]
 
 
 def test_prices_answer_nothing_and_agree_with_the_oracle() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -138,6 +140,18 @@ def test_no_row_of_the_ball_is_longer_than_the_longest_and_one_is_nearly():
             size = np.abs(geometry.turn if turned else np.eye(COLUMNS)) @ np.diag(scale)
             size = size @ (np.eye(COLUMNS) + np.outer(centre, np.eye(COLUMNS)[-1]))
             assert np.linalg.norm(size, 2) <= geometry.stretch
+
+
+def test_the_longest_counts_what_cancels_in_a_turned_geometry():
+    """Entries of M that cancel to 0 in float64 and not exactly."""
+    far, third = 1e15 / 3.0, 1.0 / 3.0
+    turn = np.array([[third, far * third], [0.0, 1e-3]])
+    geometry = Geometry(scale=np.ones(2), cap=1.0, shift=np.array([far, 0.0]), constant=1, turn=turn)
+    exact = float(Fraction(turn[0, 1]) - Fraction(far) * Fraction(third))
+    assert geometry.matrix[0, 1] != exact
+    assert geometry.longest(1.0) >= np.hypot(third, exact)
+    with pytest.raises(ValueError, match="read-only"):
+        geometry.matrix[0, 0] = 0.0
 
 
 def test_weights_go_to_coordinates_and_back():

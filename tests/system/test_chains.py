@@ -169,6 +169,8 @@ def test_a_file_from_before_still_loads_and_says_what_it_does_not_know(
         {"epsilon": 0.01},
         {"delta": 1e-9},
         {"runs": 1},
+        {"other_epsilon": 0.01},
+        {"other_delta": None},
     ],
 )
 def test_a_file_whose_guarantee_does_not_cover_its_runs_is_refused(

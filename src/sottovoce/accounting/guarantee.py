@@ -59,12 +59,17 @@ class Guarantee:
         )
 
     def fits(self, lineage: tuple[Preset, ...]) -> bool:
-        """Whether this is what the runs give, but for the last digits of another machine's arithmetic."""
+        """Whether this is what the runs give, but for the last digits of another machine's arithmetic.
+
+        Under the other relation a file may state nothing, but no more than the runs give."""
         due = Guarantee.over(lineage, n=self.n)
         facts = (self.runs, self.relation, self.unit) == (due.runs, due.relation, due.unit)
+        pairs = [(self.epsilon, due.epsilon), (self.delta, due.delta)]
+        if (self.other_epsilon, self.other_delta) != (None, None):
+            pairs += [(self.other_epsilon, due.other_epsilon), (self.other_delta, due.other_delta)]
         return facts and all(
-            math.isclose(stated, given, rel_tol=0.01)
-            for stated, given in ((self.epsilon, due.epsilon), (self.delta, due.delta))
+            stated is not None and given is not None and math.isclose(stated, given, rel_tol=0.01)
+            for stated, given in pairs
         )
 
     @property

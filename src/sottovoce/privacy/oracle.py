@@ -10,16 +10,16 @@ from sottovoce.accounting.events import GaussianEvent, PureEvent
 from sottovoce.privacy import release
 from sottovoce.privacy.batches import BatchOracle
 from sottovoce.privacy.noise import insist_payable
-from sottovoce.privacy.prices import Prices, insist_known
+from sottovoce.privacy.prices import SEARCHES, Prices, insist_known
 from sottovoce.problem import Calibration
-from sottovoce.questions import Answer, Backtrack
+from sottovoce.questions import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.accounting import Run
     from sottovoce.privacy.noise import Noise, Noising
-    from sottovoce.questions import Geometry, Question
+    from sottovoce.questions import Backtrack, Geometry, Question
     from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Oracle(Prices):
         return Answer(packing.unpack(paid.draw()), noising.scale * packing.widening, charged)
 
     def search(self, question: Backtrack, units: int) -> int | None:
-        question = question.admitted(self.problem)
+        question = insist_known(question, SEARCHES).admitted(self.problem)
         moves = question.moves(self._bounds)
         epsilon = self._run.currency.pure_epsilon(self._affordable(units))
         insist_payable(moves, epsilon)

@@ -20,7 +20,15 @@ from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.privacy.noise import calibrate
 from sottovoce.privacy.release import packing_for
 from sottovoce.problem import Calibration
-from sottovoce.questions import Derivatives, Gradient, Hessian, Question, Questions, arguments
+from sottovoce.questions import (
+    Backtrack,
+    Derivatives,
+    Gradient,
+    Hessian,
+    Question,
+    Questions,
+    arguments,
+)
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
@@ -28,9 +36,10 @@ if TYPE_CHECKING:
     from sottovoce.privacy.noise import Noising
     from sottovoce.privacy.release import Packing
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Backtrack, Geometry
+    from sottovoce.questions import Answer, Geometry
 
 T = TypeVar("T")
+Q = TypeVar("Q")
 
 PRICE_SLACK = 1.0 + 2.0**-20
 """Covers what the noise lattice adds to a sensitivity when a price is quoted beforehand."""
@@ -178,10 +187,12 @@ def _final(kind: Any) -> set[Any]:
 
 
 _KNOWN = frozenset(kind for kind in _final(Question) if kind.__module__.startswith("sottovoce.questions."))
+SEARCHES = frozenset({Backtrack})
+"""What a line search may compare."""
 
 
-def insist_known(question: Question[T]) -> Question[T]:
+def insist_known(question: Q, known: frozenset[type] = _KNOWN) -> Q:
     """A question of the room `questions`: its bound has been proven, one brought by a method has not."""
-    if type(question) not in _KNOWN:
+    if type(question) not in known:
         raise ParameterError("an oracle answers the questions of sottovoce.questions and no others.")
     return question

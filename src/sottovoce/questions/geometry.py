@@ -69,7 +69,7 @@ class Geometry:
     @cached_property
     def matrix(self) -> Matrix:
         """M, columns by columns."""
-        return self.to_coordinates(np.eye(self.columns)).T.copy()
+        return _sealed(self.to_coordinates(np.eye(self.columns)).T.copy())
 
     def to_user(self, u: Vector) -> Vector:
         """w = M'u, block by block where there are several outputs."""
@@ -116,9 +116,10 @@ class Geometry:
 
     @cached_property
     def norm(self) -> float:
-        """Upper bound of ||M||."""
+        """Upper bound of ||M||. Entries of M may cancel: a turned one is off by their rounding, too."""
         if self.turn is not None:
-            return float(np.linalg.norm(self.matrix, 2)) * _UP
+            rounding = 2.0**-52 * (2.0 * self.columns + 32.0) * self.stretch
+            return (float(np.linalg.norm(self.matrix, 2)) + rounding) * _UP
         if self.shift is None or self.constant is None:
             return float(self.scale.max()) * _UP
         others = np.delete(self.scale, self.constant)

@@ -61,6 +61,43 @@ GEOMETRY = (
         f"{RESHAPED} -k longest",
     ),
     Mutant(
+        "longest record without what cancels",
+        "questions/geometry.py",
+        "(float(np.linalg.norm(self.matrix, 2)) + rounding) * _UP",
+        "float(np.linalg.norm(self.matrix, 2)) * _UP",
+        f"{RESHAPED} -k cancels",
+    ),
+    Mutant(
+        "capped moments priced as those of plain rows",
+        "privacy/bounds.py",
+        "bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments",
+        "bound = sensitivity.moments",
+        f"{CAPPED} -k moments",
+    ),
+    *(
+        Mutant(name, file, before, after, "tests/attacks/test_neighbours.py")
+        for name, file, before, after in (
+            (
+                "limited slopes at another reach",
+                "risks/bounds.py",
+                "self.loss, weight_norm=norm, influence=problem.influence, **public",
+                "self.loss, weight_norm=0.5 * norm, influence=problem.influence, **public",
+            ),
+            (
+                "score moment at half its slope",
+                "privacy/bounds.py",
+                "return self._moment(slope**2) + 2.0 * rounding",
+                "return self._moment(slope**2) / 2.0 + 2.0 * rounding",
+            ),
+            (
+                "line search priced by its second length",
+                "questions/lines.py",
+                "return float(np.max(self.lengths)) * self.direction",
+                "return float(self.lengths[-1]) * self.direction",
+            ),
+        )
+    ),
+    Mutant(
         "diameter at the cap's reach",
         "privacy/sensitivity.py",
         "max(contribution_diameter(loss, reach), at_zero + steepest)",

@@ -88,8 +88,15 @@ RELEASES = (
     Mutant(
         "a question with a bound of the method's own",
         "privacy/prices.py",
-        "if type(question) not in _KNOWN:",
+        "if type(question) not in known:",
         "if False:",
+        "tests/privacy/test_release.py",
+    ),
+    Mutant(
+        "a line search with a bound of the method's own",
+        "privacy/oracle.py",
+        "insist_known(question, SEARCHES).admitted",
+        "question.admitted",
         "tests/privacy/test_release.py",
     ),
 )

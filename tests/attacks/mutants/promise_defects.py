@@ -31,6 +31,13 @@ CHAINS = (
         "tests/system/test_chains.py",
     ),
     Mutant(
+        "a forged promise under the other relation loads",
+        f"{A}guarantee.py",
+        "if (self.other_epsilon, self.other_delta) != (None, None):",
+        "if False:",
+        "tests/system/test_chains.py",
+    ),
+    Mutant(
         "lattice priced at each run's own epsilon",
         f"{A}lineage.py",
         "(1.0 + math.exp(epsilon)) * variation * (1.0 + 1e-12)",
