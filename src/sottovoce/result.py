@@ -228,7 +228,7 @@ class Result:
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(
-                "this saved result is damaged: a field is missing, of the wrong type or does not fit the rest."
+                "this saved result is damaged: a field is missing, of a wrong type or does not fit the rest."
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
