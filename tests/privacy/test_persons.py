@@ -192,6 +192,41 @@ def test_keys_are_compared_as_text_one_by_one() -> None:
             read_keys(wrong, 2 if not isinstance(wrong, np.ndarray) else 3)
 
 
+def test_a_key_is_the_same_whichever_type_another_row_gave_its_column() -> None:
+    """One missing key makes a column of integers one of floats, one with a letter makes it text."""
+    keys = [2**53 + 1, 2**53, 7, 10**18 + 1]
+    alone = read_keys(np.array(keys), 4)
+    assert read_keys(np.array([*map(float, keys), np.nan]), 5)[:4] == alone
+    assert read_keys([*map(str, keys), "x"], 5)[:4] == alone
+    assert read_keys([f"{key}.0" for key in keys], 4) == alone
+    assert read_keys(["007", "7.0", " 7 ", "seven", "7a", "true"], 6) == [
+        "7",
+        "7",
+        "7",
+        "seven",
+        "7a",
+        "true",
+    ]
+
+
+def test_a_person_who_has_no_key_or_no_row_moves_the_value_no_further_than_it_is_charged() -> None:
+    """Where persons are declared, one may be replaced by somebody who counts nothing."""
+    X, y = np.eye(DIM), np.array([1, -1, 1, -1])
+    sides = [
+        sv.Risk(
+            sv.Records.from_arrays(
+                X, y, labels=(-1, 1), groups=[key, "b", "c", "d"], persons=4, invalid="zero"
+            ),
+            Logistic(),
+        )
+        for key in ("a", None)
+    ]
+    for u in (np.zeros(DIM), np.full(DIM, 2.0)):
+        for relation in Relation:
+            bound = replace(sides[0].bounds, relation=relation).value(u)
+            assert abs(sides[0].value(u) - sides[1].value(u)) <= bound
+
+
 def test_no_key_leaves_in_words_pickles_or_models(tmp_path: Any) -> None:
     secret = "patient-4711"
     X, y = np.eye(DIM), np.array([1, -1, 1, -1])

@@ -1,7 +1,10 @@
 """Whose rows these are: persons by their keys, and what each of their rows counts.
 
 A person with m rows counts 1, each row 1/m, so its part in every sum lies in the convex hull of row terms.
-Keys are read one by one and compared as text; they are forgotten at once, only who shares rows is kept.
+Keys are read one by one, whole numbers by their value and others as text, so that a key is the same in a
+column of integers, of floats and of text, whichever another row's made it. Keys that differ in blanks around
+them, in leading zeros or past the 15th digit may then be one person, whom one promise covers together. Keys
+are forgotten at once, only who shares rows is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data.cell import spelled
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
 
@@ -130,14 +134,18 @@ def _digest(key: str) -> bytes:
 
 
 def _text(key: Any) -> str | None:
-    """Text without outer blanks, in one Unicode form; a whole number, also a float that is one, as digits."""
+    """Text without outer blanks, in one Unicode form; of a whole number, spelled or not, its digits."""
     with suppress(Exception):
         if isinstance(key, bytes):
             key = key.decode("utf-8")
         if isinstance(key, str):
-            return unicodedata.normalize("NFC", key.strip()) or None
-        if isinstance(key, Integral) and not isinstance(key, bool | np.bool_):
-            return str(int(key))
-        if isinstance(key, float | np.floating) and math.isfinite(key) and float(key).is_integer():
-            return str(int(key))
+            text = unicodedata.normalize("NFC", key.strip())
+            number = spelled(text) if any(map(str.isdigit, text)) else math.nan
+            return _digits(number) or text or None
+        if isinstance(key, Integral | float | np.floating) and not isinstance(key, bool | np.bool_):
+            return _digits(float(key))
     return None
+
+
+def _digits(number: float) -> str | None:
+    return str(int(number)) if math.isfinite(number) and number.is_integer() else None

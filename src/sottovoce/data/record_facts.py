@@ -71,11 +71,15 @@ class Declared:
 
     @property
     def counting(self) -> dict[str, Any]:
-        """What a record or person counts at most and at least, and which of the two it is. Public."""
+        """What a record or person counts at most and at least, and which of the two it is. Public.
+
+        Of persons that were declared and not counted, some may have no row, or none with a key: they count 0.
+        """
         lightest = 1.0 if self._persons is None else LIGHTEST
+        absent = self._persons is not None and self._persons.declared
         return {
             "weight": self.weight_cap or 1.0,
-            "lightest": lightest if self.weight_cap is None else 0.0,
+            "lightest": 0.0 if absent or self.weight_cap is not None else lightest,
             "unit": "record" if self._persons is None else "person",
             "counted": self._persons is not None and not self._persons.declared,
         }

@@ -78,12 +78,6 @@ GEOMETRY = (
         Mutant(name, file, before, after, "tests/attacks/test_neighbours.py")
         for name, file, before, after in (
             (
-                "limited slopes at another reach",
-                "risks/bounds.py",
-                "self.loss, weight_norm=norm, influence=problem.influence, **public",
-                "self.loss, weight_norm=0.5 * norm, influence=problem.influence, **public",
-            ),
-            (
                 "score moment at half its slope",
                 "privacy/bounds.py",
                 "return self._moment(slope**2) + 2.0 * rounding",

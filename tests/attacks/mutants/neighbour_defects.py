@@ -88,6 +88,20 @@ NEIGHBOURS = (
         PEOPLE,
     ),
     Mutant(
+        "a declared person counts at least once",
+        "data/record_facts.py",
+        "0.0 if absent or self.weight_cap is not None else lightest",
+        "0.0 if self.weight_cap is not None else lightest",
+        PEOPLE,
+    ),
+    Mutant(
+        "a key read by the type of its column",
+        "data/persons.py",
+        "return _digits(number) or text or None",
+        "return text or None",
+        PEOPLE,
+    ),
+    Mutant(
         "the number of rows in the noise",
         "risks/linear.py",
         "terms=None if self._records.persons is None else MOST_ROWS",
