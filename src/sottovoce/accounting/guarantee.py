@@ -64,6 +64,7 @@ class Guarantee:
         Under the other relation a file may state nothing, but no more than the runs give."""
         due = Guarantee.over(lineage, n=self.n)
         facts = (self.runs, self.relation, self.unit) == (due.runs, due.relation, due.unit)
+        pairs: list[tuple[float | None, float | None]]
         pairs = [(self.epsilon, due.epsilon), (self.delta, due.delta)]
         if (self.other_epsilon, self.other_delta) != (None, None):
             pairs += [(self.other_epsilon, due.other_epsilon), (self.other_delta, due.other_delta)]
