@@ -40,7 +40,7 @@ def main() -> None:
         run(folder, "ledger", "create", "budget.db", "--dataset", "claims", *budget)
         seconds = run(
             folder,
-            *("fit", "data.csv", "--schema", "schema.toml", *budget, "--intervals", "0.1"),
+            *("fit", "data.csv", "--schema", "schema.toml", *budget, "--inference", "0.3"),
             *("--ledger", "budget.db", "--dataset", "claims", "-o", "model.json", "--report", "report.html"),
         )
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**10

@@ -17,11 +17,13 @@ from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.files import read_json, write
-from sottovoce.result import Result
+from sottovoce.result import NO_FINDINGS, Result
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.exports.scorecard import Scorecard
+    from sottovoce.inference.summary import Summary
+    from sottovoce.inference.terms import Terms
     from sottovoce.report import Card
 
 FORMAT = "sottovoce-model/1"
@@ -130,6 +132,51 @@ class Model:
     def _reach(self) -> float:
         return self._bounds[1] / 2.0 - self._bounds[0] / 2.0
 
+    def summary(self, **options: Any) -> Summary:
+        """Coefficients in the units of the schema with standard errors, tests and intervals; asks nothing.
+
+        Options: level=0.95, exp=False (odds ratios), simultaneous=False, against="region=north" and
+        within=None, see `inference.summary.summarized`. Needs a fit with inference=0.3 or another part."""
+        return self.result.summary(terms=self.terms(), **options)
+
+    def predict_interval(self, table: Any, level: float = 0.95) -> Matrix:
+        """Score or predicted number, its lower and its upper end: three columns, of the model's mean."""
+        from sottovoce.inference.summary import predicted
+
+        if self.result.inference is None:
+            raise ParameterError(NO_FINDINGS)
+        rows = table if isinstance(table, np.ndarray) else self.encode(table)
+        self.decision_function(rows)
+        scores = predicted(self.result.inference, self.terms(), np.asarray(rows, dtype=np.float64), level)
+        return self._middle + self._reach * scores if not self.is_classifier else scores
+
+    def terms(self) -> Terms:
+        """Coefficients per unit of each column, from weights of columns scaled by their declared bounds.
+
+        A number that interacts with another keeps the unit of its declared scale: products mix the rest."""
+        from sottovoce.data.columns import Categorical
+        from sottovoce.data.numbers import Binned, Numeric, Spline
+        from sottovoce.inference.terms import Group, Terms
+
+        names = self.schema.features
+        unit = self._reach / math.sqrt(self.schema.blocks)
+        matrix, sizes, groups, place = np.eye(len(names)) * unit, np.ones(len(names)), [], 0
+        mixed = {name for pair in self.schema.interactions for name in pair}
+        for column in self.schema.columns:
+            end = place + len(column.features)
+            if isinstance(column, Numeric) and column.name not in mixed:
+                middle, half = column.constants
+                matrix[place, place], matrix[-1, place] = unit / half, -unit * middle / half
+                sizes[place] = half
+            if isinstance(column, Categorical | Binned | Spline):
+                groups.append(Group(column.name, tuple(range(place, end)), len(names) - 1))
+            place = end
+        sizes[-1] = 0.0
+        offset = np.append(np.zeros(len(names) - 1), self._middle)
+        outputs = tuple(map(str, self.classes_)) if self._outputs > 1 else ()
+        chances = self.is_classifier and self.loss == "logistic"
+        return Terms(names, matrix, offset, tuple(groups), outputs, chances, sizes)
+
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
         from sottovoce.data.encoder import feature_names
@@ -144,6 +191,7 @@ class Model:
             target=self.schema.target.name,
             schema_digest=self.schema.digest,
             trained=self.created,
+            summary=None if self.result.inference is None else self.summary(),
             versions=self.versions,
         )
 

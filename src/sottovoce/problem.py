@@ -46,6 +46,7 @@ class Problem:
     the constants bound the norms of the derivatives with respect to all outputs together.
     A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and
     q ||x||^2 at `energy_cap`.
+    `likelihood`: phi is the negative logarithm of a probability, so that E phi'^2 = E phi'' in its model.
     `constant` is the column that carries the constant, if there is one.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
     `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
@@ -78,6 +79,7 @@ class Problem:
     limitable: bool = False
     unit: str = "record"
     counted: bool = False
+    likelihood: bool = False
 
     @classmethod
     def linear(
@@ -114,6 +116,7 @@ class Problem:
             regularizer=regularizer,
             constant=constant,
             **counting,
+            likelihood=loss.is_likelihood,
         )
 
     @property

@@ -18,10 +18,14 @@ from sottovoce.accounting.relations import filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import finite, read_json, rebuilt, write
-from sottovoce.inference.intervals import Intervals
+from sottovoce.inference.findings import Findings
+from sottovoce.inference.terms import Terms, named, plain_terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.inference.summary import Summary
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer
 
@@ -30,6 +34,7 @@ UNLISTED = (
     "this result was saved before the runs it was computed from were listed: if it started from another "
     "result, the stated guarantee does not cover that one"
 )
+NO_FINDINGS = "no part of the budget was kept for standard errors: train with inference=0.3."
 LARGEST = 1e300
 """Tolerances stay below this, so that products with public constants are finite."""
 
@@ -118,8 +123,8 @@ class Result:
     ledger: str
     version: str
     objective: str
-    intervals: Intervals
     spending: dict[str, float]
+    inference: Findings | None = None
     ledger_head: str = ""
     caveats: tuple[str, ...] = ()
     lineage: tuple[Preset, ...] = ()
@@ -165,6 +170,20 @@ class Result:
             )
         )
 
+    def summary(
+        self, names: Sequence[str] | None = None, *, terms: Terms | None = None, **options: Any
+    ) -> Summary:
+        """Estimates, standard errors, tests and intervals from what `inference` released; asks nothing.
+
+        `names` are those of the columns, by default x0, x1, ...; options are those of
+        `inference.summary.summarized`: level, exp, simultaneous, against, within."""
+        from sottovoce.inference.summary import summarized
+
+        if self.inference is None:
+            raise ParameterError(NO_FINDINGS)
+        chosen = terms or plain_terms(self.inference)
+        return summarized(self.inference, chosen if names is None else named(chosen, names), **options)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values; floats survive the round trip exactly."""
         return {
@@ -179,7 +198,7 @@ class Result:
             "guarantee": filed(self.guarantee),
             "tolerance": None if self.tolerance is None else asdict(self.tolerance),
             "trace": [asdict(row) for row in self.trace],
-            "intervals": asdict(self.intervals),
+            "inference": None if self.inference is None else self.inference.to_dict(),
             "spending": self.spending,
             "simulated": self.simulated,
             "ledger": self.ledger,
@@ -197,10 +216,11 @@ class Result:
             )
         try:
             weights = np.array(raw["weights"], dtype=np.float64)
-            intervals = Intervals.from_dict(raw["intervals"])
+            found = raw.get("inference")
+            inference = None if found is None else Findings.from_dict(found)
             if weights.ndim != 1 or not np.all(np.isfinite(weights)):
                 raise ValueError
-            if len(intervals.low) not in (0, weights.size):
+            if inference is not None and inference.weights.size != weights.size:
                 raise ValueError
             guarantee = rebuilt(Guarantee, raw["guarantee"])
             lineage = tuple(rebuilt(Preset, preset) for preset in raw.get("lineage", ()))
@@ -214,7 +234,7 @@ class Result:
                 guarantee=guarantee,
                 tolerance=None if raw["tolerance"] is None else rebuilt(Tolerance, raw["tolerance"]),
                 trace=tuple(rebuilt(TraceRow, row) for row in raw["trace"]),
-                intervals=intervals,
+                inference=inference,
                 spending={str(query): finite(share) for query, share in raw["spending"].items()},
                 method=str(raw["method"]),
                 objective=str(raw["objective"]),

@@ -13,18 +13,19 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.inference.intervals import around
 from sottovoce.methods.choice import chosen as choose
+from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration
 from sottovoce.report.progress import watching
-from sottovoce.result import Outcome, Result, Stop, Tolerance, TraceRow
+from sottovoce.result import Result, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
+    from sottovoce.inference.findings import Findings
     from sottovoce.problem import Problem
     from sottovoce.risks.protocol import ExactRisk
 
@@ -40,7 +41,8 @@ def minimize(
     simulate: int | None = None,
     confidence: float = 0.99,
     calibration: str = "tight",
-    intervals: float = 0.0,
+    inference: float = 0.0,
+    robust: bool = False,
     progress: bool = False,
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
@@ -55,8 +57,9 @@ def minimize(
     calls compose: their epsilons and deltas add up at worst, and nothing here keeps count. `simulate` seeds
     the noise: reproducible, not private, and flagged so. `calibration="published"` uses the constants and
     sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
-    smallest known. `intervals` is the part of the budget kept for a Hessian at the returned weights, from
-    which `result.intervals` are made if the risk is convex.
+    smallest known. `inference` is the part of the budget kept for the end: a gradient, a Hessian and
+    second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
+    with `robust` they hold whether or not the model does.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record (with relation="zero-out": by a null record, which
@@ -70,8 +73,6 @@ def minimize(
         raise ParameterError('method must be a name such as "adapt" or a method object.')
     if tolerance is not None and not isinstance(tolerance, Tolerance):
         raise ParameterError("tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.")
-    if not (isinstance(intervals, int | float) and 0.0 <= intervals < 0.5):
-        raise ParameterError("intervals, a part of the budget, must be at least 0 and below 0.5.")
     problem = risk.problem
     if problem.counted and budget.relation is Relation.ZERO_OUT:
         raise ParameterError(
@@ -80,6 +81,7 @@ def minimize(
         )
     choice = choose(method, problem, tolerance)
     chosen = choice.method
+    insist_inferable(problem, inference)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(problem, goal)
     noise = noise_for(simulate)
@@ -99,7 +101,7 @@ def minimize(
         )
     run = account.run(budget, chosen.name)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
-    kept = int(run.units_left * intervals) if problem.is_convex and problem.forms_matrices else 0
+    kept = int(run.units_left * inference)
     run.keep(kept)
     with watching(progress, chosen.name, run.mu_squared_left) as watch:
         outcome = chosen.run(oracle, weights, goal, watch)
@@ -110,8 +112,7 @@ def minimize(
             f"epsilon={budget.epsilon:g} is past what noise on a lattice can carry (about 25; fewer columns "
             "carry more), or another run took the ledger's budget. Lower epsilon, or look at the ledger."
         )
-    if kept:
-        outcome = _look_around(oracle, outcome, kept)
+    findings, rows = _inferred(oracle, outcome.weights, kept, robust) if kept else (None, ())
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
     lineage = (*earlier, replace(run.preset, run=name, unit=problem.unit))
@@ -123,15 +124,8 @@ def minimize(
         stop=outcome.stop,
         certificate=outcome.certificate,
         guarantee=guarantee,
-        trace=outcome.trace,
-        intervals=around(
-            outcome.weights,
-            outcome.gradient,
-            outcome.hessian,
-            problem,
-            confidence=confidence,
-            tests=outcome.tests,
-        ),
+        trace=(*outcome.trace, *rows),
+        inference=findings,
         spending=run.spending,
         method=chosen.name,
         choice=choice.reason,
@@ -146,18 +140,15 @@ def minimize(
     )
 
 
-def _look_around(oracle: Oracle, outcome: Outcome, units: int) -> Outcome:
-    """The outcome with a Hessian at its weights; with the gradient there it bounds the minimizer."""
+def _inferred(
+    oracle: Oracle, weights: Vector, units: int, robust: bool
+) -> tuple[Findings | None, tuple[TraceRow, ...]]:
+    """What `units` find out for intervals around these weights, and a row of the trace; None if refused."""
     try:
-        hessian = oracle.hessian(outcome.weights, units)
+        findings = measured(oracle, weights, units, robust=robust)
     except BudgetExceeded:
-        return outcome
-    row = TraceRow(
-        kind="hessian",
-        curvature=float(np.linalg.eigvalsh(hessian.value)[0]),
-        mu_squared=oracle.mu_squared(hessian.units),
-    )
-    return replace(outcome, hessian=hessian, trace=(*outcome.trace, row))
+        return None, ()
+    return findings, (TraceRow(kind="inference", mu_squared=oracle.mu_squared(units)),)
 
 
 def goal_for(

@@ -102,12 +102,13 @@ def test_a_simulated_run_never_looks_private() -> None:
 
 
 def test_intervals_are_shown_where_they_hold() -> None:
-    from tests.inference.test_intervals import overlapping
+    from tests.inference.populations import overlapping
 
-    result = sv.minimize(overlapping(), budget=BUDGET, intervals=0.1)
+    result = sv.minimize(overlapping(), budget=BUDGET, inference=0.3)
     page = render(result, clock=clock)
-    assert result.intervals
-    assert "all intervals hold at once" in page
+    assert result.inference is not None
+    assert "Each interval holds with 95 % confidence" in page
+    assert page.count('class="sampling"') == 4
     assert page.count("<small>") == 4
     assert "No confidence intervals" not in page
 

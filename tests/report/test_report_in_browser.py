@@ -13,7 +13,7 @@ import sottovoce as sv
 from sottovoce.report import Card, render
 from sottovoce.report.page import SECTIONS
 from tests import problems
-from tests.inference.test_intervals import overlapping
+from tests.inference.populations import overlapping
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
 CONTRAST = """() => {
@@ -49,7 +49,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         schema_digest="0123456789abcdef" * 4,
     )
     results = {
-        "intervals": (sv.minimize(overlapping(), budget=BUDGET, intervals=0.1), named),
+        "intervals": (sv.minimize(overlapping(), budget=BUDGET, inference=0.3), named),
         "nonconvex": (sv.minimize(problems.sigmoid(n=5000), budget=BUDGET, simulate=1), None),
         "wide": (sv.minimize(problems.logistic(n=3000, dim=60), budget=BUDGET), None),
     }

@@ -49,7 +49,7 @@ def fit(*more: str) -> tuple[str, ...]:
 
 
 def test_from_file_to_model_page_and_predictions(folder: Path, run) -> None:  # type: ignore[no-untyped-def]
-    done = run(*fit("--report", "report.html", "--intervals", "0.1"))
+    done = run(*fit("--report", "report.html", "--inference", "0.3"))
     assert done.code == 0, done.err
     assert "(2, 1e-05)-differential privacy" in done.out
     assert "No ledger was charged" in done.out

@@ -63,12 +63,19 @@ def fit(
     ] = None,
     regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
     strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
-    intervals: Annotated[
+    inference: Annotated[
         float,
         typer.Option(
-            help="Part of the budget kept for intervals of the coefficients.", rich_help_panel=TRAINING
+            help="Part of the budget kept for standard errors and intervals, e.g. 0.3.",
+            rich_help_panel=TRAINING,
         ),
     ] = 0.0,
+    robust: Annotated[
+        bool,
+        typer.Option(
+            help="Standard errors that hold whether or not the model does.", rich_help_panel=TRAINING
+        ),
+    ] = False,
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
@@ -113,7 +120,8 @@ def fit(
         strength=strength,
         method=method,
         tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
-        intervals=intervals,
+        inference=inference,
+        robust=robust,
         ledger=account,
         simulate=simulate,
         invalid=invalid,
@@ -125,8 +133,10 @@ def fit(
     if report is not None:
         page = render(model.result, model.card())
         written["report"] = str(put(report, lambda place: write(place, page), force=force))
+    summary = None if model.result.inference is None else model.summary()
+    summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:
-        out.say_json({**written, **out.summary(model.result)})
+        out.say_json({**written, **out.summary(model.result), **summarized})
         return
     result = model.result
     out.say(
@@ -138,5 +148,7 @@ def fit(
             "Wrote": ", ".join(written.values()),
         }
     )
+    if summary is not None:
+        out.say_text(str(summary))
     if account is None and not result.simulated:
         out.remark("No ledger was charged: another model on these records adds its budget to this one.")

@@ -39,6 +39,11 @@ def remark(text: str) -> None:
     console().print(text, style="dim")
 
 
+def say_text(text: str) -> None:
+    """A block of text, as it is."""
+    console().print(shown_safely(text))
+
+
 def shown_safely(text: object) -> str:
     """Text from a file, its control characters spelled out: a terminal would obey them."""
     return "".join(

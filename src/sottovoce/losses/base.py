@@ -95,6 +95,11 @@ class Loss(ABC):
         """sup phi, infinite for an unbounded loss."""
         return self.constants.ceiling
 
+    @property
+    def is_likelihood(self) -> bool:
+        """Whether exp(-phi(t)) is the probability of a label with margin t."""
+        return False
+
     def relative(self, targets: Vector) -> Vector | None:
         """How much the records with these labels count, at most 1; None: all alike."""
         return None

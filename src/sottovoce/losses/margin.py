@@ -58,6 +58,10 @@ class Logistic(Loss):
         bend=1.0,
     )
 
+    @property
+    def is_likelihood(self) -> bool:
+        return True
+
     def _stage(self, t: Vector) -> tuple[Vector, ...]:
         return (_exponential(np.negative(t, out=np.empty_like(t))),)
 

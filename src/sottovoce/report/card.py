@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from sottovoce.inference.summary import Summary
 
 
 @final
@@ -11,7 +14,8 @@ from typing import final
 class Card:
     """Names and versions. `unit` turns a weight into the effect of a full move of its feature.
 
-    `outputs` names the blocks of weights, one a class, if there are several."""
+    `outputs` names the blocks of weights, one a class, if there are several. `summary` is that of the
+    coefficients in the units of the schema, where there is one."""
 
     dataset: str = ""
     features: tuple[str, ...] = ()
@@ -20,6 +24,7 @@ class Card:
     target: str = ""
     schema_digest: str = ""
     trained: str = ""
+    summary: Summary | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     def names(self, count: int) -> list[str]:

@@ -83,16 +83,27 @@ def spending(shares: Sequence[tuple[str, float]]) -> str:
     )
 
 
-def span(value: float, low: float, high: float, reach: float) -> str:
-    """A dot between -reach and reach with its interval, and a mark at zero."""
+def span(value: float, reach: float) -> str:
+    """A dot between -reach and reach on a stem from zero."""
     x = axes.Scale(-reach, reach, 6.0, 314.0)
-    label = f"{number(value)}" + ("" if low == high else f", interval {number(low)} to {number(high)}")
     marks = element("line", class_="zero", x1=x.place(0.0), x2=x.place(0.0), y1=0, y2=20)
-    if low != high:
-        marks += element("line", class_="interval", x1=x.place(low), x2=x.place(high), y1=10, y2=10)
-    else:
-        marks += element("line", class_="stem", x1=x.place(0.0), x2=x.place(value), y1=10, y2=10)
-    marks += _circle(x.place(value), 10.0, label)
+    marks += element("line", class_="stem", x1=x.place(0.0), x2=x.place(value), y1=10, y2=10)
+    return _plot(marks + _circle(x.place(value), 10.0, number(value)))
+
+
+def forest(value: float, low: float, high: float, reach: float, inner: float | None) -> str:
+    """A dot with its interval, and darker the part, `inner` times as wide, that the sample alone has."""
+    x = axes.Scale(-reach, reach, 6.0, 314.0)
+    marks = element("line", class_="zero", x1=x.place(0.0), x2=x.place(0.0), y1=0, y2=20)
+    ends = x.place(max(low, -reach)), x.place(min(high, reach))
+    marks += element("line", class_="interval", x1=ends[0], x2=ends[1], y1=10, y2=10)
+    if inner is not None:
+        near = x.place(value - inner * (value - low)), x.place(value + inner * (high - value))
+        marks += element("line", class_="sampling", x1=near[0], x2=near[1], y1=10, y2=10)
+    return _plot(marks + _circle(x.place(value), 10.0, number(value)))
+
+
+def _plot(marks: str) -> str:
     return element("svg", marks, class_="span", viewBox="0 0 320 20", aria_hidden="true")
 
 

@@ -1,13 +1,15 @@
-"""The section on coefficients: every weight with its name and, where one holds, its interval."""
+"""The section on coefficients: each with its name and, where the run kept budget for it, its interval."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sottovoce.report import charts, words
 from sottovoce.report.markup import element, number, text
 
 if TYPE_CHECKING:
+    from sottovoce.inference.summary import Line, Summary
     from sottovoce.report.card import Card
     from sottovoce.result import Result
 
@@ -15,32 +17,50 @@ SHOWN = 30
 
 
 def coefficients(result: Result, card: Card) -> str:
-    """Largest first; past the first thirty they fold away."""
+    """A forest plot where there are intervals, else the weights, largest first; thirty, the rest folded."""
+    if result.inference is None:
+        return _weights(result, card)
+    summary = card.summary or result.summary()
+    ends = [bound for line in summary.lines for bound in (line.low, line.high, line.estimate)]
+    reach = max([abs(bound) for bound in ends if math.isfinite(bound)] + [1e-300])
+    rows = [_line(line, reach) for line in summary.lines]
+    said = element("p", words.with_intervals(summary.level)) + _remarks(summary)
+    return said + _folded(rows, ["term", "estimate and interval", "p", ""])
+
+
+def _weights(result: Result, card: Card) -> str:
     unit = 1.0 if card.unit is None else card.unit
     values = [unit * float(weight) for weight in result.weights]
-    bounds = [(unit * low, unit * high) for low, high in _bounds(result)]
     names = card.names(len(values))
     order = sorted(range(len(values)), key=lambda j: (-abs(values[j]), j))
-    reach = max(
-        [abs(bound) for pair in bounds for bound in pair] + [abs(value) for value in values] + [1e-300]
-    )
-    rows = [_row(names[j], values[j], bounds[j], reach, bool(result.intervals)) for j in order]
-    parts = [_meaning(card)]
-    if result.intervals:
-        parts.append(element("p", words.with_intervals(result.intervals.confidence)))
-    else:
-        parts.append(words.without_intervals(result.intervals.reason))
-    parts.append(_table(rows[:SHOWN], bool(result.intervals)))
-    if len(rows) > SHOWN:
-        rest = _table(rows[SHOWN:], bool(result.intervals))
-        parts.append(element("details", element("summary", f"The other {len(rows) - SHOWN}") + rest))
-    return "".join(parts)
+    reach = max([abs(value) for value in values] + [1e-300])
+    rows = [_row([names[j], number(values[j])], charts.span(values[j], reach)) for j in order]
+    return _meaning(card) + words.without_intervals() + _folded(rows, ["feature", "effect", ""])
 
 
-def _bounds(result: Result) -> list[tuple[float, float]]:
-    if result.intervals:
-        return list(zip(result.intervals.low, result.intervals.high, strict=True))
-    return [(float(weight), float(weight)) for weight in result.weights]
+def _line(line: Line, reach: float) -> str:
+    ends = element("small", f"{_end(line.low)} to {_end(line.high)}")
+    inner = None if math.isnan(line.privacy) else math.sqrt(max(0.0, 1.0 - line.privacy))
+    plot = charts.forest(line.estimate, line.low, line.high, reach, inner)
+    p_value = "&lt; 0.001" if line.p_value < 0.0005 else f"{line.p_value:.3f}"
+    return _row([line.term, number(line.estimate) + ends, p_value], plot)
+
+
+def _row(cells: list[str], plot: str) -> str:
+    head, *rest = cells
+    found = element("th", text(head), scope="row")
+    found += "".join(element("td", cell, class_="value") for cell in rest)
+    return element("tr", found + element("td", plot, class_="plot"))
+
+
+def _end(bound: float) -> str:
+    return number(bound) if math.isfinite(bound) else ("-" if bound < 0 else "") + "&infin;"
+
+
+def _remarks(summary: Summary) -> str:
+    said = [f"{column}: compared with {name}." for column, name in summary.references.items()]
+    said += [f"{remark[0].upper()}{remark[1:]}." for remark in summary.remarks]
+    return "".join(element("p", text(sentence)) for sentence in said)
 
 
 def _meaning(card: Card) -> str:
@@ -54,18 +74,15 @@ def _meaning(card: Card) -> str:
     )
 
 
-def _row(name: str, value: float, bounds: tuple[float, float], reach: float, bounded: bool) -> str:
-    low, high = bounds
-    shown = number(value)
-    if bounded:
-        shown += element("small", f"{number(low)} to {number(high)}")
-    cells = [element("th", text(name), scope="row"), element("td", shown, class_="value")]
-    cells.append(element("td", charts.span(value, low, high, reach), class_="plot"))
-    return element("tr", "".join(cells))
+def _folded(rows: list[str], heads: list[str]) -> str:
+    shown = _table(rows[:SHOWN], heads)
+    if len(rows) <= SHOWN:
+        return shown
+    rest = element("summary", f"The other {len(rows) - SHOWN}") + _table(rows[SHOWN:], heads)
+    return shown + element("details", rest)
 
 
-def _table(rows: list[str], bounded: bool) -> str:
-    heads = ["feature", "effect and interval" if bounded else "effect", ""]
+def _table(rows: list[str], heads: list[str]) -> str:
     head = "".join(
         element("th", text(name), scope="col") if name else element("td", "", aria_hidden="true")
         for name in heads

@@ -116,15 +116,18 @@ def certificate(result: Result) -> list[str]:
     return said
 
 
-def without_intervals(reason: str) -> str:
+def without_intervals() -> str:
     return element(
-        "p", f"<strong>No confidence intervals are available:</strong> {text(reason)}.", class_="callout"
+        "p",
+        "<strong>No confidence intervals are available:</strong> no part of the budget was kept for them. "
+        "Train with <code>--inference 0.3</code> for standard errors, tests and intervals.",
+        class_="callout",
     )
 
 
 def with_intervals(confidence: float) -> str:
     return (
-        f"With {level(confidence)} confidence all intervals hold at once. They are for the exact minimizer "
-        "of the same bounded risk over the same records, so they show what the privacy noise and an "
-        "unfinished descent left open, not how the coefficients would differ in another sample."
+        f"Each interval holds with {level(confidence)} confidence, for the population the records were drawn "
+        "from: it covers the chance of the sample, the dark part, and the noise for privacy, the light part. "
+        "Estimates are without the penalty, so they differ a little from the weights of the model."
     )

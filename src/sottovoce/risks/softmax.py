@@ -125,6 +125,7 @@ class SoftmaxRisk(Sealed):
             regularizer=self._regularizer,
             constant=self._records.constant,
             **self._records.counting,
+            likelihood=True,
         )
 
     @cached_property

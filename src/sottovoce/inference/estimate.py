@@ -1,0 +1,134 @@
+"""One step from released answers: an estimate, its covariance, and which part of it is privacy's.
+
+Let f be the data's part of the risk, w* its minimizer in the population, g and H the answers at w, and
+w = w* + d. Then g + H(w* - w) = (mean score at w*) + noise of g - E d + o(d), E the noise of H: the first has
+covariance V/n, the second sigma^2 I, and E d has (s^2/2)(||d||^2 I + dd'), s the scale of E. So the step
+-H^-1 g has covariance H^-1 [sigma^2 I + V/n + (s^2/2)(||d||^2 I + dd')] H^-1, with d from the step itself.
+What is left of second order is that H changes on the way from where it was asked to the estimate: by a part k
+of itself, see `curvature_change`. As if it were chance, (k / (1 - k))^2 dd' is added: next to nothing
+where training came close, and an interval that stays honest where it did not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.inference.findings import Findings, curvature_change, mean_curvature
+
+_MOST = 0.95
+LEAST_RATIO = 4.0
+"""Smallest eigenvalue of a Hessian, in units of its noise, at which its inverse is taken at face value."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A step eta in an orthonormal basis Q of the directions that have a meaning, u = u_1 + Q eta."""
+
+    findings: Findings
+    basis: Matrix
+
+    @classmethod
+    def of(cls, findings: Findings, flat: Matrix) -> Estimate:
+        """Over all directions but those of `flat`, rows in u along which the risk is constant."""
+        size = findings.weights.size
+        if not len(flat):
+            return cls(findings, np.eye(size))
+        values, vectors = np.linalg.eigh(flat.T @ flat)
+        return cls(findings, np.asarray(vectors[:, values < 1e-9 * values[-1]]))
+
+    @cached_property
+    def gradient(self) -> Vector:
+        return np.asarray(self.basis.T @ self.findings.gradient)
+
+    @cached_property
+    def hessian(self) -> Matrix:
+        matrix = self.basis.T @ self.findings.hessian @ self.basis
+        return np.asarray(0.5 * (matrix + matrix.T))
+
+    @cached_property
+    def sampling(self) -> Matrix:
+        """V/n, negative eigenvalues, which only noise has, set to 0."""
+        values, vectors = np.linalg.eigh(self.basis.T @ self.findings.moment @ self.basis)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T) / self.findings.n
+
+    @cached_property
+    def still(self) -> Matrix:
+        """What of the covariance of the score does not depend on the step: V/n and the gradient's noise."""
+        return np.asarray(self.sampling + self.findings.gradient_scale**2 * np.eye(len(self.sampling)))
+
+    def noise(self, step: Vector) -> Matrix:
+        """Covariance of E d for d = -step: what the Hessian's noise adds."""
+        half = 0.5 * self.findings.hessian_scale**2
+        return np.asarray(half * (float(step @ step) * np.eye(step.size) + np.outer(step, step)))
+
+    @cached_property
+    def change(self) -> float:
+        """k / (1 - k): what steps with the Hessian as it was may leave undone, in units of the last one.
+
+        k is how far the Hessian may have changed; each step with the old one leaves the part k of its own."""
+        found = self.findings
+        way = found.moved + 0.5 * self.basis @ self.damped_step
+        there = found.coordinates(found.weights)
+        mean = mean_curvature(found.hessian, found.hessian_scale, found.spread)
+        k = curvature_change(way, there, found.hessian, mean, found.third)
+        return k / (1.0 - k) if k < _MOST else _MOST / (1.0 - _MOST)
+
+    @cached_property
+    def damped_step(self) -> Vector:
+        """The step with eigenvalues of at least what noise makes of zeros, so that it is never wild."""
+        values, vectors = np.linalg.eigh(self.hessian)
+        floor = self.findings.hessian_scale * math.sqrt(2.0 * values.size)
+        held = np.where(np.abs(values) < floor, floor, values)
+        return np.asarray(-(vectors @ ((vectors.T @ self.gradient) / held)))
+
+    @cached_property
+    def ratio(self) -> float:
+        """Smallest absolute eigenvalue of the Hessian in units of its noise."""
+        smallest = float(np.abs(np.linalg.eigvalsh(self.hessian)).min())
+        return smallest / self.findings.hessian_scale if self.findings.hessian_scale else math.inf
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the Hessian curves up in every direction by more than its noise."""
+        return float(np.linalg.eigvalsh(self.hessian)[0]) > 0.0
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether H^-1 is close to the inverse without noise: the formula for the covariance then holds."""
+        return self.is_convex and self.ratio >= max(LEAST_RATIO, 1.2 * math.sqrt(2.0 * len(self.hessian)))
+
+    @cached_property
+    def step(self) -> Vector:
+        return np.asarray(-np.linalg.solve(self.hessian, self.gradient))
+
+    @cached_property
+    def inverse(self) -> Matrix:
+        return np.asarray(np.linalg.inv(self.hessian))
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        chance = self._sandwich(self.still + self.noise(self.step))
+        return np.asarray(chance + self.change**2 * np.outer(self.step, self.step))
+
+    @cached_property
+    def sampling_covariance(self) -> Matrix:
+        """What would be left of the covariance without noise for privacy."""
+        return self._sandwich(self.sampling)
+
+    def direction(self, terms: Matrix) -> Matrix:
+        """Rows c with t w = t w_1 + c eta for the rows t of `terms`."""
+        return np.asarray(self.findings.pulled(terms) @ self.basis)
+
+    def values(self, terms: Matrix) -> Vector:
+        """The terms at the estimate."""
+        return np.asarray(terms @ self.findings.weights + self.direction(terms) @ self.step)
+
+    def _sandwich(self, middle: Matrix) -> Matrix:
+        return np.asarray(self.inverse @ middle @ self.inverse)

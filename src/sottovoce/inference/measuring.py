@@ -1,0 +1,116 @@
+"""The last questions of a run: what intervals and tests need, asked in coordinates of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from sottovoce.errors import ParameterError
+from sottovoce.inference.coordinates import CAP, standardized
+from sottovoce.inference.findings import Findings, curvature_change, mean_curvature
+from sottovoce.problem import LARGEST_MATRIX
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer, Questions
+
+LARGEST_SHARE = 0.9
+_ROUNDS = 3
+_FAR = 0.5
+"""A Hessian that may have changed by this part of itself on the way is asked again."""
+
+
+@final
+class Shares:
+    """Parts of the units: coordinates, Hessian, first gradient, scores; the last gradient has the rest.
+
+    The last gradient decides the width of intervals; the Hessian's noise enters times the last step only."""
+
+    COORDINATES = 0.05
+    HESSIAN = 0.25
+    FIRST = 0.10
+    SCORES = 0.05
+
+
+def insist_inferable(problem: Problem, share: float) -> None:
+    """Refused before the first charge: a share that is none, and risks that have no intervals."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share <= LARGEST_SHARE:
+        raise ParameterError(f"inference, a part of the budget, must be at least 0, at most {LARGEST_SHARE}.")
+    if share and (problem.matrix_free or problem.clipped):
+        raise ParameterError(
+            "inference is for linear models and softmax: the weights of a module are not identified, so "
+            "they have no standard errors. Leave inference out."
+        )
+    if share and problem.unit != "record":
+        raise ParameterError(
+            "standard errors here take records to be independent, and one person's are not. Leave inference "
+            "out, or train on one record a person."
+        )
+    if share and problem.dim > LARGEST_MATRIX:
+        raise ParameterError(
+            f"inference needs a matrix of all weights, here {problem.dim}; the limit is {LARGEST_MATRIX}. "
+            "Use fewer columns, or leave inference out."
+        )
+
+
+def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> Findings:
+    """Steps from w to the minimizer without its penalty, and answers there, for `units` in all.
+
+    1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
+    first gradient at w give a step, damped where the Hessian is lost in its noise; where that led so far that
+    the Hessian may be another, both are asked again, for less. 3. At the point reached the second moment of
+    scores and, for most of the units, the gradient again: its noise is what is left.
+    A loss that is no likelihood has no information, so its errors are `robust`."""
+    robust = robust or not ask.problem.likelihood
+    moments = ask.moments(int(units * Shares.COORDINATES))
+    geometry = standardized(moments, ask.problem)
+    inside = ask.reshaped(geometry)
+    problem = inside.problem
+    spread = problem.outputs * (geometry.cap / CAP) ** 2
+    scores_units, spent = int(units * Shares.SCORES), moments.units
+    here, share = problem.within_limit(geometry.from_user(w)), 1.0
+    for _ in range(_ROUNDS):
+        hessian = inside.hessian(here, int(units * share * Shares.HESSIAN))
+        curvature = hessian.value - problem.regularizer.curvature(here)
+        first = inside.gradient(here, int(units * share * Shares.FIRST))
+        step = damped(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
+        there = problem.within_limit(here + step)
+        spent += hessian.units + first.units
+        start, here, share = here, there, 0.5
+        mean = mean_curvature(curvature, hessian.scale, spread)
+        if curvature_change(there - start, there, curvature, mean, problem.third) <= _FAR:
+            break
+    last = inside.gradient(there, units - spent - scores_units)
+    scores = _scores(inside, there, scores_units, robust)
+    return Findings(
+        n=problem.n,
+        outputs=problem.outputs,
+        weights=geometry.to_user(there),
+        moved=there - start,
+        third=problem.third,
+        spread=spread,
+        basis=np.asarray(geometry.matrix.T),
+        gradient=last.value - problem.regularizer.gradient(there),
+        hessian=curvature,
+        moment=scores.value,
+        gradient_scale=last.scale,
+        hessian_scale=hessian.scale,
+        moment_scale=scores.scale,
+        robust=robust,
+        likelihood=problem.likelihood,
+        constant=ask.problem.constant,
+    )
+
+
+def damped(gradient: Vector, hessian: Matrix, scale: float) -> Vector:
+    """-H^-1 g with eigenvalues of at least what noise of this scale makes of zeros: scale sqrt(2d)."""
+    values, vectors = np.linalg.eigh(hessian)
+    held = np.maximum(values, scale * math.sqrt(2.0 * values.size))
+    return np.asarray(-(vectors @ ((vectors.T @ gradient) / held)))
+
+
+def _scores(ask: Questions, w: Vector, units: int, robust: bool) -> Answer[Matrix]:
+    return ask.score_moment(w, units) if robust else ask.information(w, units)

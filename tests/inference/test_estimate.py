@@ -1,0 +1,122 @@
+"""Standard errors are those of the sample and of the noise; where a direction is lost, intervals say so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sottovoce.inference.estimate import Estimate
+from sottovoce.inference.inversion import Inversion
+from sottovoce.inference.terms import Terms, coded, plain_terms
+from tests.inference.populations import quadratic
+
+HESSIAN = np.array([[0.6, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.5]])
+NONE = np.zeros((0, 3))
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"gradient_scale": 1e-4, "hessian_scale": 1e-4},
+        {"gradient_scale": 0.05, "hessian_scale": 1e-4},
+        {"gradient_scale": 1e-3, "hessian_scale": 0.03, "n": 100_000},
+    ],
+    ids=["sample", "gradient", "hessian"],
+)
+def test_errors_in_units_of_their_standard_errors_are_normal(noise: dict[str, float]) -> None:
+    """3 x 3,000 of them: within 1.96 in 95 % and of variance 1, as if 3,000 were independent."""
+    rng = np.random.default_rng(1)
+    ratios = []
+    for _ in range(3000):
+        estimate = Estimate.of(quadratic(rng, HESSIAN, 0.3 * np.array([1.0, -1.0, 0.5]), **noise), NONE)
+        assert estimate.is_resolved
+        ratios.append(estimate.values(np.eye(3)) / np.sqrt(np.diag(estimate.covariance)))
+    held = np.mean(np.abs(ratios) < 1.96)
+    assert 0.93 < held < 0.97
+    assert np.mean(np.square(ratios)) == pytest.approx(1.0, abs=0.13)
+
+
+def test_the_part_of_the_sample_is_what_is_left_without_noise() -> None:
+    rng = np.random.default_rng(2)
+    estimate = Estimate.of(
+        quadratic(rng, HESSIAN, np.zeros(3), gradient_scale=0.02, hessian_scale=1e-9, n=400), NONE
+    )
+    np.testing.assert_allclose(estimate.sampling_covariance, np.linalg.inv(HESSIAN) / 400, rtol=1e-4)
+    extra = estimate.covariance - estimate.sampling_covariance
+    np.testing.assert_allclose(extra, 0.02**2 * np.linalg.inv(HESSIAN @ HESSIAN), rtol=1e-4)
+
+
+def test_a_direction_without_meaning_is_left_out_and_moves_no_contrast() -> None:
+    """Adding the same to all three weights changes nothing: differences have errors, and finite ones."""
+    rng = np.random.default_rng(3)
+    flat = np.ones((1, 3))
+    projection = np.eye(3) - np.ones((3, 3)) / 3.0
+    found = quadratic(
+        rng, projection @ HESSIAN @ projection + 1e-12 * np.eye(3), np.zeros(3), hessian_scale=0.01
+    )
+    assert not Estimate.of(found, NONE).is_resolved
+    estimate = Estimate.of(found, flat)
+    assert estimate.is_resolved
+    contrasts = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
+    assert np.all(np.abs(estimate.values(contrasts)) < 0.5)
+    np.testing.assert_allclose(estimate.direction(np.ones((1, 3))), 0.0, atol=1e-9)
+
+
+def statistics(hessian_scale: float, smallest: float, runs: int) -> list[float]:
+    """The test's statistic of the true value of each coefficient."""
+    rng = np.random.default_rng(4)
+    hessian = np.diag([0.5, 0.4, smallest])
+    found = []
+    for _ in range(runs):
+        estimate = Estimate.of(
+            quadratic(rng, hessian, np.array([0.2, -0.2, 0.5]), hessian_scale=hessian_scale), NONE
+        )
+        test = Inversion(estimate, np.eye(3), np.full(3, math.inf))
+        found += [test.least(place, 0.0, test.best)[0] for place in range(3)]
+    return found
+
+
+@pytest.mark.parametrize("smallest", [0.1, 0.03, 1e-6])
+def test_the_inverted_test_keeps_the_truth_however_flat_the_risk(smallest: float) -> None:
+    """600 statistics at 95 %: fewer than 92 % kept has odds below 1e-3 even if all were independent."""
+    kept = np.mean(np.array(statistics(0.03, smallest, 200)) <= 3.8415)
+    assert kept >= 0.92
+
+
+def test_ends_are_where_the_test_ends_and_agree_with_the_formula_where_it_holds() -> None:
+    rng = np.random.default_rng(5)
+    estimate = Estimate.of(quadratic(rng, HESSIAN, np.full(3, 0.1), hessian_scale=0.002), NONE)
+    test = Inversion(estimate, np.eye(3), np.full(3, math.inf))
+    errors = np.sqrt(np.diag(estimate.covariance))
+    for place in range(3):
+        middle = estimate.values(np.eye(3))[place]
+        for side in (-1, 1):
+            assert test.end(place, side, 3.8415) == pytest.approx(
+                middle + side * 1.96 * errors[place], abs=0.06 * errors[place]
+            )
+
+
+def test_a_flat_direction_takes_all_ends_away_and_a_public_bound_brings_them_back() -> None:
+    rng = np.random.default_rng(6)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    hessian = turn @ np.diag([0.5, 0.4, 1e-9]) @ turn.T
+    estimate = Estimate.of(quadratic(rng, hessian, np.zeros(3), hessian_scale=0.02), NONE)
+    free = Inversion(estimate, np.eye(3), np.full(3, math.inf))
+    assert estimate.ratio < 1.96
+    assert [free.end(place, side, 3.8415) for place in range(3) for side in (-1, 1)] == [
+        -math.inf,
+        math.inf,
+    ] * 3
+    bound = Inversion(estimate, np.eye(3), np.full(3, 2.0))
+    for place in range(3):
+        assert -2.0 <= bound.end(place, -1, 3.8415) < bound.end(place, 1, 3.8415) <= 2.0
+
+
+def test_terms_of_arrays_are_their_weights() -> None:
+    found = quadratic(np.random.default_rng(7), HESSIAN, np.zeros(3))
+    coding = coded(plain_terms(found), found)
+    assert coding.names == ("x0", "x1", "x2")
+    np.testing.assert_array_equal(coding.matrix, np.eye(3))
+    assert isinstance(plain_terms(found), Terms)
