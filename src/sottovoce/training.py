@@ -13,8 +13,8 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
-from sottovoce.methods.choice import chosen as choose
 from sottovoce.inference.measuring import insist_inferable, measured
+from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
