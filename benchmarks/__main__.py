@@ -1,6 +1,6 @@
 """`python -m benchmarks [SUITE ...] [--rounds N]`: measure, print, and keep the figures as JSON.
 
-Suites: passes, tiled, csr, fits, scaling, parquet, dask; all of them by default. Figures go to
+Suites: passes, losses, tiled, csr, fits, scaling, parquet, dask; all of them by default. Figures go to
 benchmarks/results/speed.json, one entry a suite, and from there to the section "Speed" of docs/benchmarks.md.
 PyTorch, Opacus and diffprivlib run in environments of their own: BENCH_TORCH_PYTHON and
 BENCH_DIFFPRIVLIB_PYTHON name their interpreters; where there is none, that comparison is left out.
@@ -18,13 +18,14 @@ from typing import Any
 from benchmarks import page
 from benchmarks.cluster import dask
 from benchmarks.fits import fits
-from benchmarks.kernels import against_torch, csr, tiled
+from benchmarks.kernels import against_torch, csr, losses, tiled
 from benchmarks.scaling import scaling
 from benchmarks.storage import parquet
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 SUITES: dict[str, Callable[[int], dict[str, Any]]] = {
     "passes": against_torch,
+    "losses": losses,
     "tiled": tiled,
     "csr": csr,
     "fits": fits,

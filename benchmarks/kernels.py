@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from scipy import sparse
 from benchmarks.rival_process import rival
 from sottovoce.data.records import Records
 from sottovoce.datasets import covertype
-from sottovoce.losses import Logistic
+from sottovoce.losses import Cauchy, GemanMcClure, LogCosh, Logistic, PseudoHuber, Welsch
 from sottovoce.planning import bench
 from sottovoce.risks.linear import Risk
 
 SLOW = ("Hessian",)
+ROBUST = (PseudoHuber(), LogCosh(), Cauchy(), GemanMcClure(), Welsch())
 
 
 def covertype_rows() -> tuple[np.ndarray, np.ndarray]:
@@ -123,6 +126,23 @@ def csr(rounds: int) -> dict[str, Any]:
     ).to_dict()
     ratio = timings["ratios"]["gradient"]
     return timings | {"demands": {"gradient over matvec and transpose": [ratio, "at most 3"]}}
+
+
+def losses(rounds: int) -> dict[str, Any]:
+    """Value and gradient of every residual loss, in units of the logistic one's."""
+    X, y = covertype_rows()
+    w = np.cos(np.arange(X.shape[1]))
+    classes = Risk(Records.from_arrays(X, y, labels=(-1, 1)), Logistic())
+    numbers = Records.from_arrays(X, y, target=(-1.0, 1.0))
+    calls: dict[str, Callable[[], object]] = {
+        "value and gradient, logistic": partial(classes.value_and_gradient, w)
+    }
+    for loss in ROBUST:
+        calls[f"value and gradient, {loss.name}"] = partial(Risk(numbers, loss).value_and_gradient, w)
+    best = bench.fastest(calls, rounds)
+    timings = bench.Timings(best, {"rows": len(y), "columns": X.shape[1], **bench.machine()}).to_dict()
+    demands = {f"{name} over logistic": [ratio, "at most 1.3"] for name, ratio in timings["ratios"].items()}
+    return timings | {"demands": demands}
 
 
 def main() -> None:
