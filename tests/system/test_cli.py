@@ -74,6 +74,7 @@ def test_json_is_one_object_and_nothing_else(folder: Path, run) -> None:  # type
         "simulated",
         "ledger",
         "caveats",
+        "relation",
         "accuracy",
         "log loss",
         "calibration",
@@ -331,6 +332,7 @@ def test_an_audit_says_what_it_proved_and_fails_when_the_claim_is_refuted(
     def attacked(method: str, claim: Budget, **options: object) -> audit.Audit:
         return audit.Audit(
             subject=method,
+            relation=claim.relation,
             epsilon=claim.epsilon,
             delta=claim.delta,
             runs=200,
