@@ -174,6 +174,27 @@ def test_evaluation_averages_over_persons_and_no_person_moves_a_figure_past_its_
             assert np.all(before == np.floor(before))
 
 
+def test_a_model_that_names_persons_is_evaluated_for_persons() -> None:
+    """Their keys come in a column of categories, too."""
+    columns = {"a": {"type": "numeric", "low": -1, "high": 1}}
+    schema = sv.Schema.from_dict(
+        {"person": "who", "columns": columns, "target": {"column": "y", "classes": ["n", "p"]}}
+    )
+    rng = np.random.default_rng(0)
+    keys = pa.array([f"w{number % 30}" for number in range(120)])
+    labels = np.where(rng.random(120) < 0.5, "n", "p")
+    table = pa.table({"a": rng.uniform(-1.0, 1.0, 120), "y": labels, "who": keys}).to_pandas()
+    table["who"] = table["who"].astype("category")
+    model = sv.fit(table, schema, epsilon=1.0, delta=1e-5, simulate=1)
+    assert (model.result.guarantee.unit, model.result.guarantee.n) == ("person", 30)
+    budget = sv.Budget(1.0, 1e-5)
+    assert evaluation.accuracy(model, table, budget=budget, simulate=1).n == 30
+    with pytest.raises(sv.errors.ParameterError, match="declare how many persons"):
+        evaluation.accuracy(model, table, budget=replace(budget, relation=Relation.ZERO_OUT), simulate=1)
+    with pytest.raises(sv.errors.ParameterError, match="pass groups"):
+        evaluation.accuracy(model, model.encode(table), labels, budget=budget, persons=30, simulate=1)
+
+
 def test_a_persons_cells_are_whole_steps_that_sum_to_no_more_than_one_person() -> None:
     people = Persons.of(["a"] * 7 + ["b"] * 3 + ["c"], 11, None, lenient=False)
     places = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 0])

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import spelled
+from sottovoce.data.cells import Coded
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
 
@@ -111,6 +112,9 @@ class Persons(Sealed):
 
 def read_keys(groups: Any, rows: int) -> list[str | None]:
     """A text for each row, None where there is none; read by itself, whatever the others are."""
+    if isinstance(groups, Coded) and len(groups.places) == rows:
+        known = [*read_keys(groups.values, len(groups.values)), None]
+        return [known[place] for place in groups.places.tolist()]
     column: Any = None
     with suppress(Exception):
         column = groups.to_list() if hasattr(groups, "to_list") else groups

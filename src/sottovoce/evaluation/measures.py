@@ -2,7 +2,8 @@
 
 The guarantee covers the test set's records. It needs a budget of its own: a ledger of the test set, or the
 training data's where the same people are in both. The model is public by then. A Model of `fit` also takes
-one table in place of X and y: its schema says which column is the target.
+one table in place of X and y: its schema says which column is the target and, where it names persons, whose
+rows they are. With `groups`, or such a schema, the guarantee covers persons, each counting once.
 
 A row with NaN or infinity, or a label that is none of the classes, is refused before anything is charged;
 whether that happens is outside the guarantee. With `invalid="zero"` the row counts as zeros and the label as
@@ -175,8 +176,11 @@ def _test(
     if y is None and hasattr(model, "schema"):
         table = read(X, model.schema, invalid=invalid)
         X, y = table.features, table.target
+        groups = table.keys if groups is None else groups
     labels = labelled(X, y)
     rows = readable(X, invalid)
+    if groups is None and persons is not None:
+        raise ParameterError("persons counts the people named by groups: pass groups too.")
     lenient = invalid == "zero"
     people = None if groups is None else Persons.of(groups, len(labels), persons, lenient=lenient)
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:

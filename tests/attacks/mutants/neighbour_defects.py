@@ -95,6 +95,13 @@ NEIGHBOURS = (
         PEOPLE,
     ),
     Mutant(
+        "a model's persons forgotten when it is evaluated",
+        "evaluation/measures.py",
+        "groups = table.keys if groups is None else groups",
+        "pass",
+        "tests/system/test_persons_fronts.py -k names_persons",
+    ),
+    Mutant(
         "a key read by the type of its column",
         "data/persons.py",
         "return _digits(number) or text or None",
