@@ -42,12 +42,11 @@ def excess(risk: Any, least: float, budget: sv.Budget, method: str, seeds: range
 
 
 def records(method: str, seeds: range) -> None:
-    from sottovoce.datasets import covertype
+    from benchmarks.task import whole
 
-    train, _ = covertype.load()
-    data = sv.Records.from_arrays(train.bounded(), train.signs(), labels=(-1, 1))
-    risk = sv.Risk(data, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
-    least = best(risk)
+    task = whole()
+    risk = task.risk
+    least = task.best[1]
     print(f"Covertype, n = {risk.n}, {method}, seeds {seeds.start} to {seeds.stop - 1}")
     for relation in Relation:
         found = [
