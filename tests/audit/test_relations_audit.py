@@ -31,5 +31,5 @@ def audited(relation: str, factor: float, runs: int) -> Audit:
 def test_a_gradient_loses_no_more_than_it_claims_and_a_fifth_less_noise_is_noticed(relation: str) -> None:
     honest, broken = (audited(relation, factor, 40_000) for factor in (1.0, 0.8))
     assert not honest.flagged
-    assert honest.mu_at_least > 0.8 * (honest.mu or 0.0)
+    assert honest.mu_at_least > 0.6 * (honest.mu or 0.0)
     assert broken.flagged
