@@ -245,3 +245,24 @@ def test_a_level_or_bound_that_is_none_is_refused(model: sv.Model) -> None:
     plain = replace(model.result, inference=None)
     with pytest.raises(ParameterError, match=r"inference=0\.3"):
         replace(model, result=plain).summary()
+
+
+@pytest.mark.parametrize("radius", [1.0, 2.0])
+def test_estimators_summarize_per_unit_of_their_columns(radius: float) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.uniform(-0.7, 0.7, (8000, 2)), columns=["dose", "age"])
+    y = rng.random(8000) < 1.0 / (1.0 + np.exp(-2.0 * X["dose"]))
+    fitted = sv.PrivateClassifier(
+        epsilon=4.0, delta=1e-6, classes=[False, True], radius=radius, inference=0.3, simulate=0
+    ).fit(X, y)
+    lines = fitted.summary().lines
+    assert [line.term for line in lines] == ["dose", "age", "intercept"]
+    for line, value in zip(lines, [2.0, 0.0, 0.0], strict=True):
+        assert abs(line.estimate - value) < 5.0 * line.error < 2.0
+    target = 50.0 + 10.0 * X["dose"] + rng.uniform(-3, 3, 8000)
+    regressor = sv.PrivateRegressor(target=(20.0, 80.0), epsilon=8.0, delta=1e-6, inference=0.3, simulate=0)
+    lines = regressor.fit(X, target).summary().lines
+    for line, value in zip(lines, [10.0, 0.0, 50.0], strict=True):
+        assert abs(line.estimate - value) < 5.0 * line.error < 20.0

@@ -46,6 +46,16 @@ def plan(
     ] = "tight",
     regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
     strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
+    inference: Annotated[
+        float,
+        typer.Option(help="Part of the budget for standard errors.", rich_help_panel=TRAINING),
+    ] = 0.0,
+    effect: Annotated[
+        float | None,
+        typer.Option(
+            help="An effect per standard deviation of a column: what would show it?", rich_help_panel=TRAINING
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast a run from public numbers: its noise, its steps, and what it can expect to certify.
@@ -88,6 +98,8 @@ def plan(
         confidence=confidence,
         calibration=calibration,
         target=target,
+        inference=inference,
+        effect=effect,
     )
     if as_json:
         out.say_json({**found.to_dict(), "caveats": list(weak)})

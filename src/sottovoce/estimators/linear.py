@@ -19,6 +19,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.publishing import Publishable, insist_at_hand
 from sottovoce.estimators.scaling import into_unit_ball, row_products
+from sottovoce.estimators.summaries import Summarized
 from sottovoce.estimators.surroundings import warn_of_outer_fit
 from sottovoce.losses import Logistic, Loss
 from sottovoce.regularizers import Regularizer
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 SOFTMAX = "softmax"
 
 
-class PrivateLinear(Publishable):
+class PrivateLinear(Summarized, Publishable):
     """What classifier and regressor share: rows into the unit ball, training, coefficients in X's units."""
 
     epsilon: float
@@ -49,6 +50,7 @@ class PrivateLinear(Publishable):
     ledger: Ledger | None
     simulate: int | None
     relation: str
+    inference: float
 
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
@@ -68,6 +70,7 @@ class PrivateLinear(Publishable):
             tolerance=declared.declared_tolerance(self.tolerance),
             ledger=self.ledger,
             simulate=self.simulate,
+            inference=self.inference,
         )
         self.result_ = result
         self.certificate_ = result.certificate
@@ -109,7 +112,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     epsilon, delta: the budget of each fit; delta also as "1/n^1.1". classes: the possible labels, or
     "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model;
     a number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
-    share it. simulate: a seed; reproducible and not private. relation: "replace-one", between data sets in
+    share it. simulate: a seed; reproducible and not private. inference: the part of the budget
+    for `summary()`. relation: "replace-one", between data sets in
     which one record is another, or "zero-out", in which one counts nothing.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
@@ -136,6 +140,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         ledger: Ledger | None = None,
         simulate: int | None = None,
         relation: str = "replace-one",
+        inference: float = 0.0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -150,6 +155,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         self.ledger = ledger
         self.simulate = simulate
         self.relation = relation
+        self.inference = inference
 
     def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
@@ -230,6 +236,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         ledger: Ledger | None = None,
         simulate: int | None = None,
         relation: str = "replace-one",
+        inference: float = 0.0,
     ) -> None:
         self.target = target
         self.epsilon = epsilon
@@ -244,6 +251,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         self.ledger = ledger
         self.simulate = simulate
         self.relation = relation
+        self.inference = inference
 
     def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
@@ -274,6 +282,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         check_is_fitted(self, "coef_")
         X = declared.checked(self, X)
         return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+
+    def _target_scale(self) -> tuple[float, float]:
+        low, high = map(float, self.target or (-1.0, 1.0))
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared. Exact: for the owner of X and y only; to publish an error, use `evaluation`."""

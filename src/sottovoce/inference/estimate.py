@@ -26,6 +26,11 @@ LEAST_RATIO = 4.0
 """Smallest eigenvalue of a Hessian, in units of its noise, at which its inverse is taken at face value."""
 
 
+def least_ratio(size: int) -> float:
+    """How far the smallest eigenvalue has to stand out: 1.2 times what noise alone spreads eigenvalues by."""
+    return max(LEAST_RATIO, 1.2 * math.sqrt(2.0 * size))
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -102,7 +107,7 @@ class Estimate:
     @property
     def is_resolved(self) -> bool:
         """Whether H^-1 is close to the inverse without noise: the formula for the covariance then holds."""
-        return self.is_convex and self.ratio >= max(LEAST_RATIO, 1.2 * math.sqrt(2.0 * len(self.hessian)))
+        return self.is_convex and self.ratio >= least_ratio(len(self.hessian))
 
     @cached_property
     def step(self) -> Vector:

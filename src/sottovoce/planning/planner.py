@@ -7,8 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.accounting import Budget
+from sottovoce.accounting.gdp import epsilon_of
 from sottovoce.accounting.renyi import rho_published
 from sottovoce.errors import ParameterError
+from sottovoce.inference.expected import ExpectedErrors, expected_errors
+from sottovoce.inference.measuring import insist_inferable
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.loop import Method
 from sottovoce.planning.forecast import least
@@ -84,6 +87,7 @@ class Plan:
     paper_minimal_n: int | None = None
     nearest: Nearest | None = None
     seconds: float | None = None
+    errors: ExpectedErrors | None = None
     choice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,6 +119,8 @@ class Plan:
             lines.append(f"n needed: {_shown(self.minimal_n)} (the paper's: {_shown(self.paper_minimal_n)})")
         if self.nearest is not None:
             lines.append(f"nearest possible: {self.nearest}")
+        if self.errors is not None:
+            lines.append(f"can expect {self.errors}")
         return "\n".join(lines)
 
 
@@ -135,13 +141,17 @@ def plan(
     intercept: bool = False,
     nonzeros: int | None = None,
     timed: bool = True,
+    inference: float = 0.0,
+    effect: float | None = None,
 ) -> Plan:
     """Forecast a run from what is public: noise of every query, steps, and what can be certified.
 
     `dim` is the width of a row, the intercept included; with three or more `classes` (softmax, the loss is
     then "logistic") each class has as many weights. With a `tolerance` the plan says whether it is within
     reach, how many records it takes, and which wish nearby would do; without one, a method that needs a
-    tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe."""
+    tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe.
+    With `inference`, the part of the budget for standard errors, the plan says which to expect, and with
+    `effect`, per standard deviation of a column, how many records or which epsilon would show it."""
     from sottovoce.planning.timing import ProblemShape
 
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
@@ -192,6 +202,7 @@ def plan(
         confidence=confidence,
         tolerance=goal.tolerance,
         seconds=shape.seconds(n, here.costs) if timed else None,
+        errors=_errors(outline.problem, here.mu, inference, effect, budget.delta),
     )
     wanted = goal.tolerance
     if wanted is None:
@@ -221,6 +232,22 @@ def plan(
         paper_minimal_n=_papers(chosen, outline.problem, wanted, budget, confidence),
         nearest=nearest,
     )
+
+
+def _errors(
+    problem: Problem, mu: float, share: float, effect: float | None, delta: float
+) -> ExpectedErrors | None:
+    insist_inferable(problem, share)
+    if effect is not None and not (share and 0.0 < effect < math.inf):
+        raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
+    if not share:
+        return None
+    found = expected_errors(problem, mu, share)
+    if effect is None:
+        return found
+    wanted = found.mu_for(effect, mu)
+    epsilon = None if wanted is None else epsilon_of(wanted, delta)
+    return replace(found, wanted=effect, records=found.records_for(effect, problem.n), epsilon=epsilon)
 
 
 def _papers(method: Method, problem: Problem, tolerance: Tolerance, budget: Budget, confidence: float) -> int:

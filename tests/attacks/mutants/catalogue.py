@@ -12,7 +12,7 @@ from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
-from tests.attacks.mutants.inference_defects import MOMENTS_OF_SCORES
+from tests.attacks.mutants.inference_defects import ERRORS, MOMENTS_OF_SCORES
 from tests.attacks.mutants.kernel_defects import FORMULAS
 from tests.attacks.mutants.method_defects import LEVELS, LIMITS, REFUSALS
 from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
@@ -42,6 +42,7 @@ _EVERYTHING = (
     *RELATIONS,
     *COUNTS,
     *MOMENTS_OF_SCORES,
+    *ERRORS,
     *PRICES,
     *CHAINS,
     *KEPT,

@@ -6,6 +6,8 @@ from tests.attacks.mutants.harness import Mutant
 
 CAPPED = "tests/privacy/test_capped_sensitivity.py"
 SCORES = "tests/risks/test_scores.py"
+ESTIMATE = "tests/inference/test_estimate.py"
+SUMMARY = "tests/inference/test_summary.py"
 
 MOMENTS_OF_SCORES = (
     Mutant(
@@ -35,5 +37,43 @@ MOMENTS_OF_SCORES = (
         "reach = self.problem.radius * norm_above(w) + self.problem.label_reach",
         "reach = self.problem.radius * norm_above(w)",
         f"{CAPPED} -k past_its_bound",
+    ),
+)
+
+ERRORS = (
+    Mutant(
+        "errors without the gradient's noise",
+        "inference/estimate.py",
+        "self.sampling + self.findings.gradient_scale**2 *",
+        "self.sampling + 0.0 *",
+        f"{ESTIMATE} -k normal",
+    ),
+    Mutant(
+        "errors without the Hessian's noise",
+        "inference/estimate.py",
+        "half = 0.5 * self.findings.hessian_scale**2",
+        "half = 0.0",
+        f"{ESTIMATE} -k normal",
+    ),
+    Mutant(
+        "errors without the sample",
+        "inference/estimate.py",
+        "@ vectors.T) / self.findings.n",
+        "@ vectors.T) / self.findings.n**2",
+        f"{ESTIMATE} -k normal",
+    ),
+    Mutant(
+        "penalty taken for data",
+        "inference/measuring.py",
+        "gradient=last.value - problem.regularizer.gradient(there)",
+        "gradient=last.value",
+        f"{SUMMARY} -k penalty",
+    ),
+    Mutant(
+        "inference asked of persons",
+        "inference/measuring.py",
+        'if share and problem.unit != "record":',
+        "if False:",
+        f"{SUMMARY} -k persons",
     ),
 )

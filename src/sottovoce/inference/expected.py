@@ -1,0 +1,100 @@
+"""Standard errors to expect before data is read: noise by its price, the sample by a prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from sottovoce.inference.coordinates import CAP
+from sottovoce.inference.estimate import least_ratio
+from sottovoce.inference.measuring import Shares
+
+if TYPE_CHECKING:
+    from sottovoce.problem import Problem
+
+_CEILING = 2.0
+"""What the geometry lets a long record have of curvature, in units of the cap squared."""
+
+_COUNTED = 0.85
+"""Part of the second moments left by the cap on influence, for columns that are about normal."""
+
+_POWER = 2.8
+"""Effects of so many standard errors are found in four of five studies, at the level of 5 %."""
+
+_LAST = 1.0 - Shares.COORDINATES - Shares.HESSIAN - Shares.FIRST - Shares.SCORES
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExpectedErrors:
+    """Standard error of a coefficient per standard deviation of its column, were columns uncorrelated.
+
+    `sampling` is that without privacy, from the prior that phi'' is four fifths of its largest value and,
+    for a number to predict, that residuals are a quarter of its range; `privacy` is due to the noise alone.
+    `resolved`: whether the Hessian will stand out of its noise; else intervals are wider or have no ends."""
+
+    share: float
+    error: float
+    sampling: float
+    privacy: float
+    resolved: bool
+    wanted: float | None = None
+    records: int | None = None
+    epsilon: float | None = None
+
+    @property
+    def effect(self) -> float:
+        """The effect, per standard deviation, that is found in four of five studies."""
+        return _POWER * self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**vars(self), "effect": self.effect}
+
+    def records_for(self, effect: float, n: int) -> int:
+        """Records at which an effect is found: (noise/n)^2 + sample^2/n is then (effect/2.8)^2."""
+        noise, sample, error = self.privacy * n, self.sampling**2 * n, effect / _POWER
+        return math.ceil((sample + math.hypot(sample, 2.0 * noise * error)) / (2.0 * error**2))
+
+    def mu_for(self, effect: float, mu: float) -> float | None:
+        """Gaussian privacy at which these records show an effect; None where the sample is too small."""
+        left = (effect / _POWER) ** 2 - self.sampling**2
+        return mu * self.privacy / math.sqrt(left) if left > 0.0 else None
+
+    def __str__(self) -> str:
+        words = "" if self.resolved else "; the Hessian will drown in its noise: intervals may have no ends"
+        return (
+            f"standard errors of about {self.error:.2g} per standard deviation of a column "
+            f"({self.sampling:.2g} of the sample, {self.privacy:.2g} of the noise), "
+            f"effects from {self.effect:.2g} on are found{words}" + self._ways()
+        )
+
+    def _ways(self) -> str:
+        if self.wanted is None:
+            return ""
+        budget = "no epsilon does" if self.epsilon is None else f"epsilon {self.epsilon:.2g}"
+        return f"; an effect of {self.wanted:g} takes {self.records} records, or with these {budget}"
+
+
+def expected_errors(problem: Problem, mu: float, share: float) -> ExpectedErrors:
+    """For a run with Gaussian privacy `mu` of which inference has `share`.
+
+    In coordinates of unit variance the cap is C = c sqrt(D), the last gradient has noise Delta / mu_g with
+    Delta = 1.2 sup|phi'| C / n, near what one record moves it by at weights of moderate size, and an error
+    in it counts 1/phi'' in a coefficient."""
+    cap = CAP * math.sqrt(problem.columns)
+    bend = 0.8 * problem.curvature_high * (0.5 if problem.outputs > 1 else 1.0)
+    ours = mu * math.sqrt(share)
+    moves = 1.2 * problem.slope * cap * problem.weight / problem.n
+    privacy = moves / (ours * math.sqrt(_LAST)) / (_COUNTED * bend)
+    scores = bend if problem.likelihood else min(problem.slope, 0.5 * problem.label_reach or 1.0) ** 2
+    sampling = math.sqrt(scores / problem.n) / bend
+    noise = math.sqrt(2.0) * problem.curvature_high * _CEILING * cap**2 * problem.weight / problem.n
+    noise /= ours * math.sqrt(Shares.HESSIAN)
+    return ExpectedErrors(
+        share=share,
+        error=math.hypot(privacy, sampling),
+        sampling=sampling,
+        privacy=privacy,
+        resolved=_COUNTED * bend >= least_ratio(problem.dim) * noise,
+    )
