@@ -27,6 +27,7 @@ from sottovoce.data.sources import column_names, insist_present, is_parquet
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
+from sottovoce.evaluation.holdout import checked_share, figures, held_out, parts
 from sottovoce.kernels.warming import warm
 from sottovoce.model import Model
 from sottovoce.report.progress import waiting
@@ -64,6 +65,9 @@ def fit(
     tolerance: Tolerance | None = None,
     inference: float = 0.0,
     robust: bool = False,
+    evaluate: float = 0.0,
+    purpose: str = "",
+    contact: str = "",
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.99,
@@ -80,8 +84,9 @@ def fit(
     train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
     is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. `person`
     names the column of people's keys, if the schema does not; `persons` declares how many there are, as
-    zero-out demands. All else is as for `minimize`. The model holds what was released and what was declared,
-    nothing else."""
+    zero-out demands. `evaluate` is a share of the rows to hold out and of the budget to measure the model on
+    them. `purpose` and `contact` go into the model file and its report. All else is as for `minimize`. The
+    model holds what was released and what was declared, nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
@@ -91,18 +96,30 @@ def fit(
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
     chosen = chosen_loss(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
+    share = checked_share(evaluate)
+    if share and (dask is not None or schema.person is not None):
+        raise ParameterError(
+            "rows are held out of tables in memory whose people have one row each. Evaluate on another."
+        )
+    test: tables.Table | None = None
     with ExitStack() as stack:
         with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
                 warm(_entries_about(table, schema))
                 held = tables.read(table, schema, invalid=invalid, delimiter=delimiter)
+                n = len(held.features)
+                if share:
+                    held, test = held.split(held_out(n, share, simulate))
                 records = _records(held, aim, persons, invalid)
             else:
                 client = stack.enter_context(_connected(dask))
                 records = _records_on(client, table, schema, aim, persons, invalid)
+        whole = Budget(epsilon, declared_delta(delta, n if share else records.n), relation)
+        budget, kept = parts(whole, share) if share else (whole, whole)
+        ledger = Ledger(whole) if share and ledger is None else ledger
         result = minimize(
             _risk(records, chosen, penalty),
-            budget=Budget(epsilon, declared_delta(delta, records.n), relation),
+            budget=budget,
             method=method,
             tolerance=tolerance,
             inference=inference,
@@ -112,14 +129,19 @@ def fit(
             confidence=confidence,
             progress=progress,
         )
-    return Model(
+    model = Model(
         result=result,
         schema=schema,
         loss=chosen,
         dataset=dataset,
         created=clock().date().isoformat(),
         versions=versions(),
+        purpose=purpose,
+        contact=contact,
     )
+    if test is None:
+        return model
+    return replace(model, figures=figures(model, test.features, test.target, kept, ledger, simulate))
 
 
 def _called(table: Any) -> str:

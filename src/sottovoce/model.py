@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import expit, softmax
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
+from sottovoce.evaluation.figures import Estimate
 from sottovoce.files import read_json, write
 from sottovoce.result import NO_FINDINGS, Result
 
@@ -44,6 +45,9 @@ class Model:
     dataset: str
     created: str
     versions: dict[str, str]
+    purpose: str = ""
+    contact: str = ""
+    figures: tuple[Estimate, ...] = ()
 
     def __post_init__(self) -> None:
         if self.schema.target is None or self.result.weights.size != self._outputs * self._columns:
@@ -180,7 +184,7 @@ class Model:
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
         from sottovoce.data.encoder import feature_names
-        from sottovoce.report import Card
+        from sottovoce.report.card import Card, Measured
 
         assert self.schema.target is not None
         return Card(
@@ -193,6 +197,12 @@ class Model:
             trained=self.created,
             summary=None if self.result.inference is None else self.summary(),
             versions=self.versions,
+            purpose=self.purpose,
+            contact=self.contact,
+            measured=tuple(
+                Measured(part.name, part.value, part.low, part.high, part.confidence, part.n)
+                for part in self.figures
+            ),
         )
 
     @property
@@ -239,6 +249,9 @@ class Model:
             "created": self.created,
             "versions": self.versions,
             "loss": self.loss,
+            "purpose": self.purpose,
+            "contact": self.contact,
+            "figures": [asdict(figure) for figure in self.figures],
             "schema_digest": self.schema.digest,
             "schema": self.schema.to_dict(),
             "result": self.result.to_dict(),
@@ -259,6 +272,9 @@ class Model:
                 dataset=str(raw["dataset"]),
                 created=str(raw["created"]),
                 versions={str(name): str(version) for name, version in raw["versions"].items()},
+                purpose=str(raw.get("purpose", "")),
+                contact=str(raw.get("contact", "")),
+                figures=tuple(Estimate.from_dict(figure) for figure in raw.get("figures", [])),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None

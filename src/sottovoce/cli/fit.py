@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -76,6 +77,16 @@ def fit(
             help="Standard errors that hold whether or not the model does.", rich_help_panel=TRAINING
         ),
     ] = False,
+    evaluate: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Hold out this share of the rows and of the budget to measure the model, such as 0.1.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = 0.0,
+    purpose: Annotated[str, typer.Option(help="What the model is for, for its report.")] = "",
+    contact: Annotated[str, typer.Option(help="Whom to ask about it, for its report.")] = "",
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
@@ -122,6 +133,9 @@ def fit(
         tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
         inference=inference,
         robust=robust,
+        evaluate=evaluate,
+        purpose=purpose,
+        contact=contact,
         ledger=account,
         simulate=simulate,
         invalid=invalid,
@@ -136,14 +150,17 @@ def fit(
     summary = None if model.result.inference is None else model.summary()
     summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:
-        out.say_json({**written, **out.summary(model.result), **summarized})
+        figures = {figure.name: asdict(figure) for figure in model.figures}
+        out.say_json({**written, **out.summary(model.result), **summarized, "figures": figures})
         return
     result = model.result
     out.say(
         {
             "Guarantee": result.guarantee,
+            **({"Together": f"epsilon={epsilon:g}, evaluation included"} if model.figures else {}),
             "Certificate": result.certificate,
             "Stopped": result.stop,
+            **{figure.name.capitalize(): out.measured(figure) for figure in model.figures},
             **out.caveats(result.caveats),
             "Wrote": ", ".join(written.values()),
         }

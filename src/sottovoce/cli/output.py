@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sottovoce.accounting import Ledger
+    from sottovoce.evaluation.figures import Estimate
     from sottovoce.report import Card
     from sottovoce.result import Result
 
@@ -69,6 +70,14 @@ def summary(result: Result) -> dict[str, Any]:
 def caveats(said: Iterable[str]) -> dict[str, object]:
     """Lines for `say`: what is not promised."""
     return {"Caveat" if not place else f"Caveat {place + 1}": text for place, text in enumerate(said)}
+
+
+def measured(figure: Estimate) -> str:
+    """A figure of the rows that were held out."""
+    return (
+        f"{figure.value:.4f} on {figure.n:,} rows held out, between {figure.low:.4f} and {figure.high:.4f} "
+        f"with {100 * figure.confidence:.6g} % confidence, noise included"
+    )
 
 
 def is_watched() -> bool:

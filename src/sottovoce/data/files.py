@@ -36,6 +36,14 @@ class Table(Sealed):
     target: NDArray[Any] | None
     keys: list[str | None] | None = None
 
+    def split(self, chosen: NDArray[np.bool_]) -> tuple[Table, Table]:
+        """The rows that are not chosen, and those that are."""
+        first, second = (
+            Table(self.features[kept], None if self.target is None else self.target[kept])
+            for kept in (~chosen, chosen)
+        )
+        return first, second
+
     def __repr__(self) -> str:
         return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
 

@@ -22,6 +22,13 @@ class Estimate:
     confidence: float
     n: int
 
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> Estimate:
+        """The estimate of `dataclasses.asdict`, out of JSON."""
+        low, high = raw["population"]
+        numbers = {name: float(raw[name]) for name in ("value", "low", "high", "confidence")}
+        return cls(name=str(raw["name"]), n=int(raw["n"]), population=(float(low), float(high)), **numbers)
+
     def __str__(self) -> str:
         return (
             f"{self.name} {self.value:.4f}, within [{self.low:.4f}, {self.high:.4f}] on this test set with "

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 if TYPE_CHECKING:
     from sottovoce.inference.summary import Summary
+
+
+class Measured(NamedTuple):
+    """A private figure of rows held out: its name, value, and the interval that holds the exact one."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    n: int
 
 
 @final
@@ -26,6 +37,9 @@ class Card:
     trained: str = ""
     summary: Summary | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    purpose: str = ""
+    contact: str = ""
+    measured: tuple[Measured, ...] = ()
 
     def names(self, count: int) -> list[str]:
         """A name for each of `count` weights, invented where none was declared."""

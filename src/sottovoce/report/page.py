@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sottovoce.report import charts, words
 from sottovoce.report.card import Card
 from sottovoce.report.coefficients import coefficients
-from sottovoce.report.markup import element, level, number, percent, text
+from sottovoce.report.markup import element, number, percent, text
 
 if TYPE_CHECKING:
     from sottovoce.result import Result
@@ -39,7 +39,7 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     about = card or Card()
     bodies = {
         "guarantee": _guarantee(result),
-        "certificate": _paragraphs(words.certificate(result)),
+        "certificate": _paragraphs([*words.measured(about.measured), *words.certificate(result)]),
         "budget": _budget(result),
         "steps": _steps(result),
         "coefficients": coefficients(result, about),
@@ -79,8 +79,8 @@ def _header(result: Result, card: Card) -> str:
         ("\u03b5", "none" if result.simulated else f"{result.guarantee.epsilon:g}"),
         ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),
         ("records", f"{result.guarantee.n:,}"),
-        ("gradient norm \u2264", number(result.certificate.gradient_norm_at_most)),
-        ("confidence", level(result.certificate.confidence)),
+        *((figure.name, number(figure.value)) for figure in card.measured),
+        *([("cap of the ledger", f"{cap:g}")] if (cap := result.guarantee.cap_epsilon) is not None else []),
     )
     tiles = "".join(
         element("div", element("dt", text(name)) + element("dd", text(value))) for name, value in facts
@@ -212,6 +212,8 @@ def _card(result: Result, card: Card, today: str) -> str:
     versions = card.versions or {"sottovoce": result.version}
     facts = (
         ("Data set", card.dataset or "not named"),
+        ("Purpose", card.purpose),
+        ("Contact", card.contact),
         ("Records", f"{result.guarantee.n:,}"),
         ("Predicts", card.target),
         (

@@ -10,6 +10,7 @@ from sottovoce.report.markup import element, level, number, text
 
 if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
+    from sottovoce.report.card import Measured
     from sottovoce.result import Result
 
 FORMULA = (
@@ -131,3 +132,13 @@ def with_intervals(confidence: float) -> str:
         "from: it covers the chance of the sample, the dark part, and the noise for privacy, the light part. "
         "Estimates are without the penalty, so they differ a little from the weights of the model."
     )
+
+
+def measured(figures: tuple[Measured, ...]) -> list[str]:
+    """What was measured on rows that training never saw, each with its interval."""
+    return [
+        f"{text(figure.name.capitalize())} {number(figure.value)} on {figure.n:,} rows held out of training, "
+        f"noise included: the exact one lies between {number(figure.low)} and {number(figure.high)} "
+        f"with {level(figure.confidence)} confidence."
+        for figure in figures
+    ]

@@ -1,0 +1,70 @@
+"""Rows held out of training and the part of a budget kept for them, so that one fit also says how good it is.
+
+Which rows are held out is drawn before any is read into a sum, from the operating system's entropy, and
+depends on their number alone. Both parts of the budget are worth mu^2 in proportion to their share, so that
+together they are worth the whole: sqrt(1 - share) mu to train and sqrt(share) mu to evaluate."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import evaluation
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.gdp import epsilon_of, mu_of
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.evaluation.figures import Estimate
+
+_ROUNDING = 1.0 - 1e-9
+"""Both parts are made smaller by this, so that their rounded prices fit into the whole."""
+
+
+def checked_share(share: float) -> float:
+    """A share of the rows and of the budget, below half; 0 for none."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share < 0.5:
+        raise ParameterError("evaluate must be a share of rows and budget, at least 0 and below 0.5: 0.1.")
+    return float(share)
+
+
+def parts(budget: Budget, share: float) -> tuple[Budget, Budget]:
+    """The budget to train with, and the one to evaluate with."""
+    mu = mu_of(budget.epsilon, budget.delta)
+    found = [
+        Budget(_ROUNDING * epsilon_of(math.sqrt(kept) * mu, budget.delta), budget.delta, budget.relation)
+        for kept in (1.0 - share, share)
+    ]
+    return found[0], found[1]
+
+
+def held_out(n: int, share: float, simulate: int | None) -> NDArray[np.bool_]:
+    """Which of n rows are not trained on: a fixed number of them, drawn without looking."""
+    count = round(share * n)
+    if not 1 <= count < n:
+        raise ParameterError("there are too few rows to hold some out. Leave the evaluation away.")
+    draw = random.SystemRandom() if simulate is None else random.Random(simulate)
+    chosen = np.zeros(n, dtype=bool)
+    chosen[draw.sample(range(n), count)] = True
+    return chosen
+
+
+def figures(
+    model: Any, rows: Any, target: Any, budget: Budget, ledger: Ledger | None, simulate: int | None
+) -> tuple[Estimate, ...]:
+    """Accuracy and, where the model gives probabilities, log loss; of a regression the absolute error."""
+    options: dict[str, Any] = {"ledger": ledger, "simulate": simulate}
+    if not model.is_classifier:
+        bounds = model.schema.target.range
+        return (evaluation.absolute_error(model, rows, target, target=bounds, budget=budget, **options),)
+    if not hasattr(model, "predict_proba"):
+        return (evaluation.accuracy(model, rows, target, budget=budget, **options),)
+    first, second = parts(budget, 0.2)
+    return (
+        evaluation.accuracy(model, rows, target, budget=first, **options),
+        evaluation.log_loss(model, rows, target, budget=second, **options),
+    )

@@ -1,0 +1,68 @@
+"""A fit that also says how good it is: rows held out, and one budget for both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sottovoce as sv
+from sottovoce.accounting.gdp import mu_of
+from sottovoce.data.schema import Categorical, Numeric, Target
+from sottovoce.evaluation.holdout import held_out, parts
+from sottovoce.model import Model
+
+SCHEMA = sv.Schema((Numeric("x", -1, 1), Categorical("c", ("a", "b"))), Target("y", ("no", "yes")))
+
+
+def table(n: int) -> pa.Table:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, n)
+    return pa.table({"x": x, "c": rng.choice(["a", "b"], n), "y": np.where(x > 0, "yes", "no")})
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.49])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
+def test_both_parts_are_together_worth_no_more_than_the_whole(share: float, epsilon: float) -> None:
+    whole = sv.Budget(epsilon, 1e-6)
+    spent = [mu_of(part.epsilon, part.delta) ** 2 for part in parts(whole, share)]
+    assert sum(spent) <= mu_of(epsilon, 1e-6) ** 2
+    assert sum(spent) == pytest.approx(mu_of(epsilon, 1e-6) ** 2, rel=1e-6)
+    assert spent[1] == pytest.approx(share * sum(spent), rel=1e-6)
+
+
+def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> None:
+    ledger = sv.Ledger(sv.Budget(1.0, 1e-5))
+    model = sv.fit(table(2_000), SCHEMA, epsilon=1.0, delta=1e-5, evaluate=0.1, ledger=ledger)
+    assert [figure.name for figure in model.figures] == ["accuracy", "log loss"]
+    assert [figure.n for figure in model.figures] == [200, 200]
+    assert model.result.guarantee.n == 1_800
+    assert ledger.units_spent > 0.99 * ledger.units_cap
+    again = Model.from_dict(model.to_dict())
+    assert again.figures == model.figures
+
+
+def test_rows_are_drawn_by_their_number_alone() -> None:
+    assert held_out(1_000, 0.1, None).sum() == 100
+    assert (held_out(1_000, 0.1, None) != held_out(1_000, 0.1, None)).any()
+    with pytest.raises(sv.errors.ParameterError, match="too few"):
+        held_out(3, 0.1, None)
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.5, 1, True, "0.1"])
+def test_a_share_that_is_none_is_refused_before_anything_is_charged(share: object) -> None:
+    ledger = sv.Ledger(sv.Budget(1.0, 1e-5))
+    with pytest.raises(sv.errors.ParameterError, match="share"):
+        sv.fit(table(50), SCHEMA, epsilon=1.0, delta=1e-5, evaluate=share, ledger=ledger)  # type: ignore[arg-type]
+    assert ledger.units_spent == 0
+
+
+def test_held_out_rows_change_no_weight() -> None:
+    """Rows that are not trained on may hold anything: the weights are those of the others."""
+    rows = table(400)
+    chosen = held_out(400, 0.1, 3)
+    spoiled = rows.set_column(0, "x", pa.array(np.where(chosen, -rows["x"].to_numpy(), rows["x"].to_numpy())))
+    options = {"epsilon": 1.0, "delta": 1e-4, "evaluate": 0.1, "simulate": 3}
+    first, second = (sv.fit(given, SCHEMA, **options) for given in (rows, spoiled))  # type: ignore[arg-type]
+    assert np.array_equal(first.result.weights, second.result.weights)
+    assert first.figures != second.figures
