@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.exports.scorecard import Scorecard
     from sottovoce.inference.summary import Summary
-    from sottovoce.inference.terms import Terms
+    from sottovoce.inference.terms import UserTerms
     from sottovoce.report import Card
 
 FORMAT = "sottovoce-model/1"
@@ -154,13 +154,13 @@ class Model:
         scores = predicted(self.result.inference, self.terms(), np.asarray(rows, dtype=np.float64), level)
         return self._middle + self._reach * scores if not self.is_classifier else scores
 
-    def terms(self) -> Terms:
+    def terms(self) -> UserTerms:
         """Coefficients per unit of each column, from weights of columns scaled by their declared bounds.
 
         A number that interacts with another keeps the unit of its declared scale: products mix the rest."""
         from sottovoce.data.columns import Categorical
         from sottovoce.data.numbers import Binned, Numeric, Spline
-        from sottovoce.inference.terms import Group, Terms
+        from sottovoce.inference.terms import Group, UserTerms
 
         names = self.schema.features
         unit = self._reach / math.sqrt(self.schema.blocks)
@@ -179,7 +179,7 @@ class Model:
         offset = np.append(np.zeros(len(names) - 1), self._middle)
         outputs = tuple(map(str, self.classes_)) if self._outputs > 1 else ()
         chances = self.is_classifier and self.loss == "logistic"
-        return Terms(names, matrix, offset, tuple(groups), outputs, chances, sizes)
+        return UserTerms(names, matrix, offset, tuple(groups), outputs, chances, sizes)
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""

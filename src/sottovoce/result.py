@@ -18,8 +18,8 @@ from sottovoce.accounting.relations import filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import finite, read_json, rebuilt, write
-from sottovoce.inference.findings import Findings
-from sottovoce.inference.terms import Terms, named, plain_terms
+from sottovoce.inference.findings import LastAnswers
+from sottovoce.inference.terms import UserTerms, named, plain_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ class Result:
     version: str
     objective: str
     spending: dict[str, float]
-    inference: Findings | None = None
+    inference: LastAnswers | None = None
     ledger_head: str = ""
     caveats: tuple[str, ...] = ()
     lineage: tuple[Preset, ...] = ()
@@ -171,7 +171,7 @@ class Result:
         )
 
     def summary(
-        self, names: Sequence[str] | None = None, *, terms: Terms | None = None, **options: Any
+        self, names: Sequence[str] | None = None, *, terms: UserTerms | None = None, **options: Any
     ) -> Summary:
         """Estimates, standard errors, tests and intervals from what `inference` released; asks nothing.
 
@@ -217,7 +217,7 @@ class Result:
         try:
             weights = np.array(raw["weights"], dtype=np.float64)
             found = raw.get("inference")
-            inference = None if found is None else Findings.from_dict(found)
+            inference = None if found is None else LastAnswers.from_dict(found)
             if weights.ndim != 1 or not np.all(np.isfinite(weights)):
                 raise ValueError
             if inference is not None and inference.weights.size != weights.size:

@@ -25,7 +25,7 @@ from sottovoce.result import Result, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.inference.findings import Findings
+    from sottovoce.inference.findings import LastAnswers
     from sottovoce.problem import Problem
     from sottovoce.risks.protocol import ExactRisk
 
@@ -142,7 +142,7 @@ def minimize(
 
 def _inferred(
     oracle: Oracle, weights: Vector, units: int, robust: bool
-) -> tuple[Findings | None, tuple[TraceRow, ...]]:
+) -> tuple[LastAnswers | None, tuple[TraceRow, ...]]:
     """What `units` find out for intervals around these weights, and a row of the trace; None if refused."""
     try:
         findings = measured(oracle, weights, units, robust=robust)

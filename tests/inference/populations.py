@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.inference.findings import Findings
+from sottovoce.inference.findings import LastAnswers
 from sottovoce.losses import Logistic
 
 
@@ -30,11 +30,11 @@ def quadratic(
     n: int = 1000,
     gradient_scale: float = 0.01,
     hessian_scale: float = 0.02,
-) -> Findings:
+) -> LastAnswers:
     """Answers at `distance` from the minimizer 0 of a population whose scores have covariance `hessian`."""
     size = len(hessian)
     score = np.linalg.cholesky(hessian) @ rng.normal(size=size) / np.sqrt(n)
-    return Findings(
+    return LastAnswers(
         n=n,
         outputs=1,
         weights=distance,

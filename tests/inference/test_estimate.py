@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.inference.estimate import Estimate
+from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.inversion import Inversion
-from sottovoce.inference.terms import Terms, coded, plain_terms
+from sottovoce.inference.terms import UserTerms, coded, plain_terms
 from tests.inference.populations import quadratic
 
 HESSIAN = np.array([[0.6, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.5]])
@@ -30,7 +30,7 @@ def test_errors_in_units_of_their_standard_errors_are_normal(noise: dict[str, fl
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(3000):
-        estimate = Estimate.of(quadratic(rng, HESSIAN, 0.3 * np.array([1.0, -1.0, 0.5]), **noise), NONE)
+        estimate = OneStep.of(quadratic(rng, HESSIAN, 0.3 * np.array([1.0, -1.0, 0.5]), **noise), NONE)
         assert estimate.is_resolved
         ratios.append(estimate.values(np.eye(3)) / np.sqrt(np.diag(estimate.covariance)))
     held = np.mean(np.abs(ratios) < 1.96)
@@ -40,7 +40,7 @@ def test_errors_in_units_of_their_standard_errors_are_normal(noise: dict[str, fl
 
 def test_the_part_of_the_sample_is_what_is_left_without_noise() -> None:
     rng = np.random.default_rng(2)
-    estimate = Estimate.of(
+    estimate = OneStep.of(
         quadratic(rng, HESSIAN, np.zeros(3), gradient_scale=0.02, hessian_scale=1e-9, n=400), NONE
     )
     np.testing.assert_allclose(estimate.sampling_covariance, np.linalg.inv(HESSIAN) / 400, rtol=1e-4)
@@ -56,8 +56,8 @@ def test_a_direction_without_meaning_is_left_out_and_moves_no_contrast() -> None
     found = quadratic(
         rng, projection @ HESSIAN @ projection + 1e-12 * np.eye(3), np.zeros(3), hessian_scale=0.01
     )
-    assert not Estimate.of(found, NONE).is_resolved
-    estimate = Estimate.of(found, flat)
+    assert not OneStep.of(found, NONE).is_resolved
+    estimate = OneStep.of(found, flat)
     assert estimate.is_resolved
     contrasts = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
     assert np.all(np.abs(estimate.values(contrasts)) < 0.5)
@@ -70,7 +70,7 @@ def statistics(hessian_scale: float, smallest: float, runs: int) -> list[float]:
     hessian = np.diag([0.5, 0.4, smallest])
     found = []
     for _ in range(runs):
-        estimate = Estimate.of(
+        estimate = OneStep.of(
             quadratic(rng, hessian, np.array([0.2, -0.2, 0.5]), hessian_scale=hessian_scale), NONE
         )
         test = Inversion(estimate, np.eye(3), np.full(3, math.inf))
@@ -87,7 +87,7 @@ def test_the_inverted_test_keeps_the_truth_however_flat_the_risk(smallest: float
 
 def test_ends_are_where_the_test_ends_and_agree_with_the_formula_where_it_holds() -> None:
     rng = np.random.default_rng(5)
-    estimate = Estimate.of(quadratic(rng, HESSIAN, np.full(3, 0.1), hessian_scale=0.002), NONE)
+    estimate = OneStep.of(quadratic(rng, HESSIAN, np.full(3, 0.1), hessian_scale=0.002), NONE)
     test = Inversion(estimate, np.eye(3), np.full(3, math.inf))
     errors = np.sqrt(np.diag(estimate.covariance))
     for place in range(3):
@@ -102,7 +102,7 @@ def test_a_flat_direction_takes_all_ends_away_and_a_public_bound_brings_them_bac
     rng = np.random.default_rng(6)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     hessian = turn @ np.diag([0.5, 0.4, 1e-9]) @ turn.T
-    estimate = Estimate.of(quadratic(rng, hessian, np.zeros(3), hessian_scale=0.02), NONE)
+    estimate = OneStep.of(quadratic(rng, hessian, np.zeros(3), hessian_scale=0.02), NONE)
     free = Inversion(estimate, np.eye(3), np.full(3, math.inf))
     assert estimate.ratio < 1.96
     assert [free.end(place, side, 3.8415) for place in range(3) for side in (-1, 1)] == [
@@ -119,4 +119,4 @@ def test_terms_of_arrays_are_their_weights() -> None:
     coding = coded(plain_terms(found), found)
     assert coding.names == ("x0", "x1", "x2")
     np.testing.assert_array_equal(coding.matrix, np.eye(3))
-    assert isinstance(plain_terms(found), Terms)
+    assert isinstance(plain_terms(found), UserTerms)

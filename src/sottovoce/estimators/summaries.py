@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.terms import INTERCEPT, Terms
+from sottovoce.inference.terms import INTERCEPT, UserTerms
 from sottovoce.result import NO_FINDINGS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Summarized:
             named.append(INTERCEPT)
             scales[-1], offset[-1] = reach, middle
         outputs = tuple(map(str, getattr(self, "classes_", ()))) if found.outputs > 1 else ()
-        terms = Terms(tuple(named), np.diag(scales), offset, (), outputs, found.likelihood)
+        terms = UserTerms(tuple(named), np.diag(scales), offset, (), outputs, found.likelihood)
         return self.result_.summary(terms=terms, **options)
 
     def _target_scale(self) -> tuple[float, float]:

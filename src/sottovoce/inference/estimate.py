@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.inference.findings import Findings, curvature_change, mean_curvature
+from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 _MOST = 0.95
 LEAST_RATIO = 4.0
@@ -33,14 +33,14 @@ def least_ratio(size: int) -> float:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class OneStep:
     """A step eta in an orthonormal basis Q of the directions that have a meaning, u = u_1 + Q eta."""
 
-    findings: Findings
+    findings: LastAnswers
     basis: Matrix
 
     @classmethod
-    def of(cls, findings: Findings, flat: Matrix) -> Estimate:
+    def of(cls, findings: LastAnswers, flat: Matrix) -> OneStep:
         """Over all directions but those of `flat`, rows in u along which the risk is constant."""
         size = findings.weights.size
         if not len(flat):

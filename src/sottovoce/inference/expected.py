@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.inference.coordinates import CAP
 from sottovoce.inference.estimate import least_ratio
-from sottovoce.inference.measuring import Shares
+from sottovoce.inference.measuring import Allotment
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
@@ -22,7 +22,7 @@ _COUNTED = 0.85
 _POWER = 2.8
 """Effects of so many standard errors are found in four of five studies, at the level of 5 %."""
 
-_LAST = 1.0 - Shares.COORDINATES - Shares.HESSIAN - Shares.FIRST - Shares.SCORES
+_LAST = 1.0 - Allotment.COORDINATES - Allotment.HESSIAN - Allotment.FIRST - Allotment.SCORES
 
 
 @final
@@ -90,7 +90,7 @@ def expected_errors(problem: Problem, mu: float, share: float) -> ExpectedErrors
     scores = bend if problem.likelihood else min(problem.slope, 0.5 * problem.label_reach or 1.0) ** 2
     sampling = math.sqrt(scores / problem.n) / bend
     noise = math.sqrt(2.0) * problem.curvature_high * _CEILING * cap**2 * problem.weight / problem.n
-    noise /= ours * math.sqrt(Shares.HESSIAN)
+    noise /= ours * math.sqrt(Allotment.HESSIAN)
     return ExpectedErrors(
         share=share,
         error=math.hypot(privacy, sampling),

@@ -17,7 +17,7 @@ _NUMBERS = ("gradient_scale", "hessian_scale", "moment_scale", "third", "spread"
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Findings:
+class LastAnswers:
     """Noisy answers about the data's part of a risk at `weights`, in coordinates u with w = basis u.
 
     The Hessian is that at u - `moved`; phi''' is at most `third`, and the mean of ||z||^2 about `spread`.
@@ -51,7 +51,7 @@ class Findings:
         return {name: np.asarray(value).tolist() for name, value in raw.items()}
 
     @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> Findings:
+    def from_dict(cls, raw: dict[str, Any]) -> LastAnswers:
         """The findings of `to_dict`; KeyError, TypeError or ValueError for anything else."""
         weights, gradient, moved = (_finite_vector(raw[name]) for name in ("weights", "gradient", "moved"))
         outputs, basis = int(raw["outputs"]), np.array(raw["basis"], dtype=np.float64)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.inference.estimate import Estimate
+from sottovoce.inference.estimate import OneStep
 
 _FARTHEST = 1e4
 """Where a search for an end gives up, in units of the first guess at the width."""
@@ -33,7 +33,7 @@ _TOLERANCE = 0.01
 class Inversion:
     """The test for each of `terms`, rows that together fix eta; none is further from 0 than its limit."""
 
-    estimate: Estimate
+    estimate: OneStep
     terms: Matrix
     limits: Vector
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.errors import ParameterError
 from sottovoce.inference.coordinates import CAP, standardized
-from sottovoce.inference.findings import Findings, curvature_change, mean_curvature
+from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.problem import LARGEST_MATRIX
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _FAR = 0.5
 
 
 @final
-class Shares:
+class Allotment:
     """Parts of the units: coordinates, Hessian, first gradient, scores; the last gradient has the rest.
 
     The last gradient decides the width of intervals; the Hessian's noise enters times the last step only."""
@@ -56,7 +56,7 @@ def insist_inferable(problem: Problem, share: float) -> None:
         )
 
 
-def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> Findings:
+def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> LastAnswers:
     """Steps from w to the minimizer without its penalty, and answers there, for `units` in all.
 
     1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
@@ -65,17 +65,17 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
     scores and, for most of the units, the gradient again: its noise is what is left.
     A loss that is no likelihood has no information, so its errors are `robust`."""
     robust = robust or not ask.problem.likelihood
-    moments = ask.moments(int(units * Shares.COORDINATES))
+    moments = ask.moments(int(units * Allotment.COORDINATES))
     geometry = standardized(moments, ask.problem)
     inside = ask.reshaped(geometry)
     problem = inside.problem
     spread = problem.outputs * (geometry.cap / CAP) ** 2
-    scores_units, spent = int(units * Shares.SCORES), moments.units
+    scores_units, spent = int(units * Allotment.SCORES), moments.units
     here, share = problem.within_limit(geometry.from_user(w)), 1.0
     for _ in range(_ROUNDS):
-        hessian = inside.hessian(here, int(units * share * Shares.HESSIAN))
+        hessian = inside.hessian(here, int(units * share * Allotment.HESSIAN))
         curvature = hessian.value - problem.regularizer.curvature(here)
-        first = inside.gradient(here, int(units * share * Shares.FIRST))
+        first = inside.gradient(here, int(units * share * Allotment.FIRST))
         step = damped(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
         there = problem.within_limit(here + step)
         spent += hessian.units + first.units
@@ -85,7 +85,7 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
             break
     last = inside.gradient(there, units - spent - scores_units)
     scores = _scores(inside, there, scores_units, robust)
-    return Findings(
+    return LastAnswers(
         n=problem.n,
         outputs=problem.outputs,
         weights=geometry.to_user(there),

@@ -11,10 +11,10 @@ from scipy import special
 
 from sottovoce.arrays import Matrix
 from sottovoce.errors import ParameterError
-from sottovoce.inference.estimate import Estimate
-from sottovoce.inference.findings import Findings
+from sottovoce.inference.estimate import OneStep
+from sottovoce.inference.findings import LastAnswers
 from sottovoce.inference.inversion import Inversion
-from sottovoce.inference.terms import Coding, Terms, coded
+from sottovoce.inference.terms import Coding, UserTerms, coded
 
 COLUMNS = ("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high")
 
@@ -35,7 +35,7 @@ NOT_CONVEX = (
 
 @final
 @dataclass(frozen=True)
-class Line:
+class Coefficient:
     """One coefficient. `privacy` is the part of its variance that noise for privacy has."""
 
     term: str
@@ -64,7 +64,7 @@ class Summary:
     `level` is the confidence of each interval, or of all at once if `simultaneous`. With `exp` estimates and
     ends are odds ratios, standard errors and tests still those of their logarithms, as in R's broom."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[Coefficient, ...]
     level: float
     simultaneous: bool
     exp: bool
@@ -118,8 +118,8 @@ class Summary:
 
 
 def summarized(
-    findings: Findings,
-    terms: Terms,
+    findings: LastAnswers,
+    terms: UserTerms,
     *,
     level: float = 0.95,
     exp: bool = False,
@@ -138,7 +138,7 @@ def summarized(
     if within is not None and not 0.0 < within < math.inf:
         raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
     coding = coded(terms, findings, against)
-    estimate = Estimate.of(findings, coding.flat)
+    estimate = OneStep.of(findings, coding.flat)
     error = 1.0 - level
     if simultaneous:
         error = -math.expm1(math.log1p(-error) / len(coding.names))
@@ -167,10 +167,10 @@ def summarized(
     )
 
 
-def predicted(findings: Findings, terms: Terms, rows: Matrix, level: float) -> Matrix:
+def predicted(findings: LastAnswers, terms: UserTerms, rows: Matrix, level: float) -> Matrix:
     """Scores <x, w> of rows, and their intervals, three columns; without ends where nothing resolves them."""
     coding = coded(terms, findings)
-    estimate = Estimate.of(findings, coding.flat)
+    estimate = OneStep.of(findings, coding.flat)
     if findings.outputs > 1:
         raise ParameterError("intervals of predictions are for one score a row; softmax has several.")
     if not estimate.is_resolved:
@@ -182,7 +182,7 @@ def predicted(findings: Findings, terms: Terms, rows: Matrix, level: float) -> M
     return np.column_stack([middle, middle - reach, middle + reach])
 
 
-def _resolved(estimate: Estimate, coding: Coding, quantile: float) -> list[Line]:
+def _resolved(estimate: OneStep, coding: Coding, quantile: float) -> list[Coefficient]:
     along = estimate.direction(coding.matrix)
     values = estimate.values(coding.matrix) + coding.offset
     variances = np.einsum("ij,jk,ik->i", along, estimate.covariance, along)
@@ -192,11 +192,13 @@ def _resolved(estimate: Estimate, coding: Coding, quantile: float) -> list[Line]
         error = math.sqrt(float(variance))
         z, reach = float(value) / error, math.sqrt(quantile) * error
         p_value, privacy = float(special.chdtrc(1, z * z)), float(1.0 - own / variance)
-        lines.append(Line(name, float(value), error, z, p_value, value - reach, value + reach, privacy))
+        lines.append(
+            Coefficient(name, float(value), error, z, p_value, value - reach, value + reach, privacy)
+        )
     return lines
 
 
-def _inverted(test: Inversion, coding: Coding, quantile: float) -> list[Line]:
+def _inverted(test: Inversion, coding: Coding, quantile: float) -> list[Coefficient]:
     """Ends where the test ends; a standard error only where both are there: a quarter of their distance."""
     lines = []
     for place, (name, offset) in enumerate(zip(coding.names, coding.offset, strict=True)):
@@ -207,14 +209,14 @@ def _inverted(test: Inversion, coding: Coding, quantile: float) -> list[Line]:
         error = math.inf if math.isinf(high - low) else (high - low) / (2.0 * math.sqrt(quantile))
         p_value = float(special.chdtrc(1, statistic))
         ends = (low + float(offset), high + float(offset))
-        lines.append(Line(name, value + float(offset), error, z, p_value, *ends, math.nan))
+        lines.append(Coefficient(name, value + float(offset), error, z, p_value, *ends, math.nan))
     return lines
 
 
-def _odds(line: Line) -> Line:
+def _odds(line: Coefficient) -> Coefficient:
     estimate, low, high = (math.exp(min(x, 700.0)) for x in (line.estimate, line.low, line.high))
     high = math.inf if math.isinf(line.high) else high
-    return Line(line.term, estimate, line.error, line.statistic, line.p_value, low, high, line.privacy)
+    return Coefficient(line.term, estimate, line.error, line.statistic, line.p_value, low, high, line.privacy)
 
 
 def _plain(value: str | float) -> str | float | None:

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Line, Summary
+    from sottovoce.inference.summary import Coefficient, Summary
 
 
 def heads(summary: Summary) -> list[str]:
@@ -16,7 +16,7 @@ def heads(summary: Summary) -> list[str]:
     return ["", "odds ratio" if summary.exp else "coef", "std err", "z", "P>|z|", low, high, "privacy"]
 
 
-def cells(line: Line) -> list[str]:
+def cells(line: Coefficient) -> list[str]:
     privacy = "" if math.isnan(line.privacy) else f"{100.0 * line.privacy:.0f} %"
     return [
         line.term,

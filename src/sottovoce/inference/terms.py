@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.inference.findings import Findings
+from sottovoce.inference.findings import LastAnswers
 
 _FLAT = 3.0
 """A direction counts as flat below this many standard deviations of the Hessian's noise along it."""
@@ -31,7 +31,7 @@ class Group:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Terms:
+class UserTerms:
     """Terms = matrix w + offset for the weights w of one output; square, so terms and weights fix each other.
 
     Where there are several `outputs` the first is what the others are compared with. `chances`: differences
@@ -46,7 +46,7 @@ class Terms:
     sizes: Vector | None = None
 
     @classmethod
-    def plain(cls, names: tuple[str, ...], outputs: tuple[str, ...] = (), chances: bool = False) -> Terms:
+    def plain(cls, names: tuple[str, ...], outputs: tuple[str, ...] = (), chances: bool = False) -> UserTerms:
         """The weights as they are."""
         size = len(names)
         return cls(names, np.eye(size), np.zeros(size), outputs=outputs, chances=chances)
@@ -73,7 +73,7 @@ class Coding:
     references: dict[str, str]
 
 
-def coded(terms: Terms, findings: Findings, against: str | None = None) -> Coding:
+def coded(terms: UserTerms, findings: LastAnswers, against: str | None = None) -> Coding:
     """Terms as asked for.
 
     A column's categories are compared with none of them, as in a model with an intercept, where records
@@ -119,7 +119,7 @@ def coded(terms: Terms, findings: Findings, against: str | None = None) -> Codin
     return Coding(tuple(names), block, offset, sizes, directions, references)
 
 
-def _wanted(terms: Terms, against: str | None) -> Mapping[str, int]:
+def _wanted(terms: UserTerms, against: str | None) -> Mapping[str, int]:
     if against is None:
         return {}
     for group in terms.groups:
@@ -133,7 +133,7 @@ def _wanted(terms: Terms, against: str | None) -> Mapping[str, int]:
     )
 
 
-def _is_flat(findings: Findings, along: Vector) -> bool:
+def _is_flat(findings: LastAnswers, along: Vector) -> bool:
     """Whether the Hessian, summed over outputs, is within its noise of 0 along a direction of one block."""
     total = 0.0
     for row in np.kron(np.eye(findings.outputs), along):
@@ -143,14 +143,14 @@ def _is_flat(findings: Findings, along: Vector) -> bool:
     return total < _FLAT * findings.hessian_scale * math.sqrt(findings.outputs)
 
 
-def plain_terms(findings: Findings) -> Terms:
+def plain_terms(findings: LastAnswers) -> UserTerms:
     """The weights as they are, under the names x0, x1, ..."""
     columns = findings.weights.size // findings.outputs
     names = tuple(INTERCEPT if place == findings.constant else f"x{place}" for place in range(columns))
-    return Terms.plain(names, chances=findings.likelihood)
+    return UserTerms.plain(names, chances=findings.likelihood)
 
 
-def named(terms: Terms, names: Sequence[str]) -> Terms:
+def named(terms: UserTerms, names: Sequence[str]) -> UserTerms:
     """The same terms under other names; the intercept keeps its own if it is left out."""
     given = [str(name) for name in names]
     if len(given) == len(terms.names) - 1 and INTERCEPT in terms.names:

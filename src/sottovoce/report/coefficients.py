@@ -9,7 +9,7 @@ from sottovoce.report import charts, words
 from sottovoce.report.markup import element, number, text
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Line, Summary
+    from sottovoce.inference.summary import Coefficient, Summary
     from sottovoce.report.card import Card
     from sottovoce.result import Result
 
@@ -38,7 +38,7 @@ def _weights(result: Result, card: Card) -> str:
     return _meaning(card) + words.without_intervals() + _folded(rows, ["feature", "effect", ""])
 
 
-def _line(line: Line, reach: float) -> str:
+def _line(line: Coefficient, reach: float) -> str:
     ends = element("small", f"{_end(line.low)} to {_end(line.high)}")
     inner = None if math.isnan(line.privacy) else math.sqrt(max(0.0, 1.0 - line.privacy))
     plot = charts.forest(line.estimate, line.low, line.high, reach, inner)
