@@ -91,7 +91,7 @@ def released(records):
         "value": oracle.value(w, units).value,
         "backtrack": oracle.backtrack(w, p, np.array([1.0, 0.5, 0.25]), np.zeros(3), units) or -1,
     }
-    fitted = sv.minimize(risk, budget=sv.Budget(epsilon=1.0, delta=1e-6), simulate=2)
+    fitted = sv.minimize(risk, budget=sv.Budget(epsilon=1.0, delta=1e-6), method="majorize", simulate=2)
     return answers | {"weights": fitted.weights}, len(fitted.trace), fitted.stop
 
 

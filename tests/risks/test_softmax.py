@@ -263,7 +263,7 @@ def test_majorize_learns_several_classes_under_one_budget() -> None:
     X, y = arrays(n=30_000, classes=4)
     risk = risk_of(X, y, 4, intercept=True)
     ledger = sv.Ledger(BUDGET)
-    result = sv.minimize(risk, budget=BUDGET, ledger=ledger, simulate=0)
+    result = sv.minimize(risk, budget=BUDGET, ledger=ledger, method="majorize", simulate=0)
     assert ledger.units_spent <= ledger.units_cap
     W = result.weights.reshape(4, 5)
     assert np.mean((X @ W[:, :4].T + W[:, 4]).argmax(axis=1) == y) > 0.85
