@@ -19,7 +19,7 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
-from sottovoce.data.encoder import feature_names
+from sottovoce.data.encoding import feature_names
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema

@@ -16,12 +16,12 @@ from scipy.special import expit, softmax
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
-from sottovoce.evaluation.figures import Estimate
 from sottovoce.files import read_json, write
 from sottovoce.result import NO_FINDINGS, Result
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
+    from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
     from sottovoce.inference.summary import Summary
     from sottovoce.inference.terms import UserTerms
@@ -74,16 +74,15 @@ class Model:
 
     @property
     def _columns(self) -> int:
-        from sottovoce.data.encoder import feature_names
+        from sottovoce.data.encoding import feature_names
 
         return len(feature_names(self.schema))
 
     def encode(self, table: Any) -> NDArray[np.float32]:
         """Rows of a table as this model takes them."""
-        from sottovoce.data.encoder import BoundedEncoder
+        from sottovoce.data.encoding import encoded_table
 
-        rows: NDArray[np.float32] = BoundedEncoder(self.schema).transform(table)
-        return rows
+        return encoded_table(self.schema, table)
 
     def decision_function(self, table: Any) -> NDArray[np.float64]:
         """Scores <x, w>: one a row, or one a row and class where there are more than two."""
@@ -183,7 +182,7 @@ class Model:
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
-        from sottovoce.data.encoder import feature_names
+        from sottovoce.data.encoding import feature_names
         from sottovoce.report.card import Card, Measured
 
         assert self.schema.target is not None
@@ -274,7 +273,7 @@ class Model:
                 versions={str(name): str(version) for name, version in raw["versions"].items()},
                 purpose=str(raw.get("purpose", "")),
                 contact=str(raw.get("contact", "")),
-                figures=tuple(Estimate.from_dict(figure) for figure in raw.get("figures", [])),
+                figures=_figures(raw.get("figures", [])),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None
@@ -291,3 +290,11 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         return cls.from_dict(read_json(path, "model file"))
+
+
+def _figures(raw: list[dict[str, Any]]) -> tuple[Estimate, ...]:
+    if not raw:
+        return ()
+    from sottovoce.evaluation.figures import Estimate
+
+    return tuple(map(Estimate.from_dict, raw))

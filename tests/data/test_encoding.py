@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 import sottovoce as sv
 from sottovoce.data import files as tables
 from sottovoce.data import sources, textfiles
-from sottovoce.data.encoder import feature_names
+from sottovoce.data.encoding import feature_names
 from sottovoce.data.schema import Categorical, Numeric, Target
 from tests.strategies import attack
 

@@ -110,7 +110,7 @@ def plan(
 
 
 def _width(schema: Schema) -> int:
-    from sottovoce.data.encoder import feature_names
+    from sottovoce.data.encoding import feature_names
 
     return len(feature_names(schema))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.dates import DatePart, is_moment
-from sottovoce.data.encoder import encode, insist_type
+from sottovoce.data.encoding import encode, insist_type
 from sottovoce.data.persons import read_keys
 from sottovoce.data.reading import Reading
 from sottovoce.data.records import Records

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.encoder import feature_names
+from sottovoce.data.encoding import feature_names
 from sottovoce.data.parquet import ParquetSource, in_blocks
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records

@@ -12,7 +12,7 @@ from sottovoce.arrays import Matrix
 from sottovoce.data.cell import Label
 from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
-from sottovoce.data.encoder import unit_of
+from sottovoce.data.encoding import unit_of
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ParameterError
 
