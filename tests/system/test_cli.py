@@ -75,6 +75,7 @@ def test_json_is_one_object_and_nothing_else(folder: Path, run) -> None:  # type
         "ledger",
         "caveats",
         "relation",
+        "unit",
         "accuracy",
         "log loss",
         "calibration",
