@@ -30,6 +30,8 @@ READ_NO_RECORDS = {
     "audit": "synthetic data",
     "report": "a saved run, which is tried as written by fit",
     "ledger": "charges, which are tried as written by fit",
+    "export": "a model, which is tried as written by fit",
+    "check": "exact counts, for the owner's eyes only and marked so: outside the guarantee",
 }
 PLACE = 40
 ROWS = (

@@ -160,7 +160,7 @@ def test_the_diagonal_beats_the_scalar_on_declared_sparse_rows() -> None:
     bare = sv.Risk(held, sv.losses.Logistic(), sv.regularizers.L2(1e-5))
     assert shape_for(bare.problem, 0.02) is MajorizerShape.DIAGONAL
     budget = sv.Budget(epsilon=0.4, delta=1e-6)
-    result = sv.minimize(bare, budget=budget, simulate=0)
+    result = sv.minimize(bare, budget=budget, method="majorize", simulate=0)
     assert "gram diagonal" in {row.kind for row in result.trace}
     blind, _ = walk_of(bare, 0, budget)
     blind.w = np.zeros(400)

@@ -19,7 +19,7 @@ from sottovoce.questions import Gradient
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)
 SEEDS = range(40)
-SECOND_ORDER = [name for name in METHODS if name not in ("majorize", "dp-gd", "descent-b")]
+SECOND_ORDER = [name for name in METHODS if name not in ("adapt", "majorize", "dp-gd", "descent-b")]
 
 
 @pytest.fixture(scope="module")

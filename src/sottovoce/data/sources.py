@@ -76,7 +76,7 @@ def column_names(table: Any, *, delimiter: str = ",") -> tuple[str, ...]:
 
 def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
     """The table's own spelling of each wanted name: the same, else the only one that differs by spaces."""
-    bare = [name.strip() for name in names]
+    bare = [name.strip() if isinstance(name, str) else name for name in names]
     found = {}
     for name in wanted:
         if name in names:
