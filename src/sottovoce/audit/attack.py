@@ -117,26 +117,29 @@ def audit(
     runs: int = 2000,
     confidence: float = 0.999,
     exact: bool = False,
+    model_only: bool = False,
     noise_factor: float = 1.0,
     seed: int = 0,
 ) -> Audit:
     """Attack a method, configured as a user would, on two neighbours under the budget's relation.
 
-    `exact` draws the noise that private runs use instead of simulating it. A `noise_factor` below 1 breaks
-    the noise on purpose, to see whether an audit of this size would notice."""
+    The attacker sees every answer that was released; with `model_only`, the final weights alone. `exact`
+    draws the noise that private runs use instead of simulating it. A `noise_factor` below 1 breaks the noise
+    on purpose, to see whether an audit of this size would notice."""
     chosen = by_name(method) if isinstance(method, str) else method
     public = CanaryShape() if shape is None else shape
     pair = public.pair(budget.relation)
     goal = goal_for(chosen, pair[0].problem, budget, tolerance, 0.99, calibration)
     amplified = bool(chosen.amplified(pair[0].problem, np.zeros(public.dim), goal, budget))
-    trial = Trial(chosen, goal, budget, amplified)
+    trial = Trial(chosen, goal, budget, model_only or amplified)
 
     def attack(second: bool, number: int) -> float:
         stream = None if exact else 2 * (seed + number) + second
         return trial.score(pair, second, Tap.seeded(stream, noise_factor), seed + number)
 
     broken = "" if noise_factor == 1.0 else f", noise times {noise_factor:g}"
-    subject = f"method {chosen.name!r} on {public.n} records{broken}"
+    seen = ", its model alone" if model_only else ""
+    subject = f"method {chosen.name!r} on {public.n} records{seen}{broken}"
     return audit_mechanism(
         attack, budget, runs=runs, confidence=confidence, gaussian=not amplified, subject=subject
     )
@@ -150,13 +153,13 @@ class Trial:
     method: Method
     goal: Goal
     budget: Budget
-    amplified: bool
+    model_only: bool
 
     def score(self, pair: tuple[Risk, Risk], second: bool, tap: Tap, seed: int) -> float:
         mine, other = pair[::-1] if second else pair
         weights = self._run(mine, tap, seed)
-        if self.amplified:
-            # Which records were read is secret, so only what was released may enter the score.
+        if self.model_only:
+            # Also where batches are secret: what was read may not enter the score.
             return -float(weights[0])
         playback = Playback(tap.heard)
         self._run(other, playback, seed)

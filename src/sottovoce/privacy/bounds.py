@@ -84,19 +84,30 @@ class Bounds(ABC):
 
     def hessian(self, w: Vector) -> float:
         """Frobenius movement of the Hessian."""
-        moves = self._stated(self.hessian_moves(), 2.0 * math.sqrt(self.problem.dim) / self.problem.n)
-        return moves + 2.0 * self.arithmetic.hessian(
+        return self._stated(self.hessian_moves(), self._published_hessian) + self._hessian_rounding(w)
+
+    def curvature_product(self, w: Vector) -> float:
+        """l2 movement of the Hessian times a unit vector, a sum of `dim`: at most the spectral movement.
+
+        That is the most an eigenvalue can move by: ||P - Q|| <= max(||P||, ||Q||) for semidefinite terms, and
+        at most (U + L) R^2 for others."""
+        moves = self._stated(self.eigenvalue_moves(), self._published_hessian) + self._hessian_rounding(w)
+        size = (
+            self._curvature * self.problem.energy + norm_above(self.problem.regularizer.curvature(w)) + moves
+        )
+        return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
+
+    @property
+    def _published_hessian(self) -> float:
+        return 2.0 * math.sqrt(self.problem.dim) / self.problem.n
+
+    def _hessian_rounding(self, w: Vector) -> float:
+        return 2.0 * self.arithmetic.hessian(
             curvature=self._curvature,
             third=self.problem.third,
             weight_norm=norm_above(w),
             added=norm_above(self.problem.regularizer.curvature(w)),
         )
-
-    def curvature_product(self, w: Vector) -> float:
-        """l2 movement of the Hessian times a unit vector: at most the Hessian's own, and a sum of `dim`."""
-        moves, added = self.hessian(w), norm_above(self.problem.regularizer.curvature(w))
-        size = self._curvature * self.problem.energy + added + moves
-        return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""

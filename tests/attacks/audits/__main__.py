@@ -1,15 +1,18 @@
-"""`python -m tests.attacks.audits [runs] [first]`: audit methods as they are, and with noise times 0.8."""
+"""Audit methods and questions as they are, and methods with noise times 0.8.
+
+`python -m tests.attacks.audits methods|questions|models [runs]`."""
 
 # ruff: noqa: T201 - a study prints what it found
 
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Iterator
 
 import sottovoce as sv
-from sottovoce.audit.attack import audit
+from sottovoce.audit.attack import Audit, audit
 from sottovoce.audit.canary import CanaryShape
+from sottovoce.audit.questions import audit_question, families
 from sottovoce.methods.loop import Method
 from sottovoce.methods.majorize import Majorize
 
@@ -29,15 +32,32 @@ STUDIES: tuple[tuple[str | Method, sv.Tolerance | None, CanaryShape, float], ...
 )
 
 
+MODEL_CLAIM = sv.Budget(10.0, 1e-5)
+MODELS: tuple[str | Method, ...] = ("adapt", "majorize", SHORT)
+
+
+def audits(what: str, runs: int) -> Iterator[tuple[Audit, bool]]:
+    """What each audit found, and whether it should have been flagged."""
+    if what == "methods":
+        for method, tolerance, shape, factor in STUDIES:
+            found = audit(method, CLAIM, tolerance=tolerance, shape=shape, runs=runs, noise_factor=factor)
+            yield found, factor < 1.0
+    elif what == "questions":
+        for relation in ("replace-one", "zero-out"):
+            for name in families():
+                yield audit_question(name, sv.Budget(4.0, 1e-2, relation), runs=runs), False
+    else:
+        for method in MODELS:
+            yield audit(method, MODEL_CLAIM, shape=TIGHT, runs=runs, model_only=True), False
+
+
 def main() -> int:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    what = sys.argv[1] if len(sys.argv) > 1 else "methods"
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
     surprises = 0
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    for method, tolerance, shape, factor in STUDIES[first:]:
-        began = time.perf_counter()
-        found = audit(method, CLAIM, tolerance=tolerance, shape=shape, runs=runs, noise_factor=factor)
-        surprises += found.flagged != (factor < 1.0)
-        print(f"{found}\n({time.perf_counter() - began:.0f} s)\n", flush=True)
+    for found, expected in audits(what, runs):
+        surprises += found.flagged != expected
+        print(f"{found}\n", flush=True)
     return surprises
 
 

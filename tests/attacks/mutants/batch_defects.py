@@ -79,9 +79,16 @@ ROUNDING = (
     Mutant(
         "Hessian's rounding forgotten",
         "privacy/bounds.py",
-        "        return moves + 2.0 * self.arithmetic.hessian(",
-        "        return moves + 0.0 * self.arithmetic.hessian(",
+        "        return 2.0 * self.arithmetic.hessian(",
+        "        return 0.0 * self.arithmetic.hessian(",
         BOUNDS,
+    ),
+    Mutant(
+        "curvature product charged at half of what an eigenvalue moves by",
+        "privacy/bounds.py",
+        "self._stated(self.eigenvalue_moves(), self._published_hessian)",
+        "self._stated(0.5 * self.eigenvalue_moves(), self._published_hessian)",
+        "tests/audit/test_question_audits.py",
     ),
     Mutant(
         "trials' rounding forgotten",
