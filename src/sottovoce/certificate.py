@@ -28,13 +28,15 @@ Past it SciPy's distribution function loses its third digit, and the simple boun
 class Certificate:
     """What holds at the returned weights with probability at least `confidence`, over the noise.
 
-    `clipped`: it speaks of the mean of clipped gradients and Hessians, not of the risk's own."""
+    `clipped`: it speaks of the mean of clipped gradients and Hessians, not of the risk's own. `neighbours`:
+    between which data sets that noise does not tell, in words."""
 
     gradient_norm_at_most: float
     curvature_at_least: float
     confidence: float
     below_noise_floor: bool = False
     clipped: bool = False
+    neighbours: str = ""
 
     def meets(self, tolerance: Tolerance) -> bool:
         """Whether both bounds lie within a tolerance whose curvature has been resolved."""
@@ -54,7 +56,8 @@ class Certificate:
             if self.below_noise_floor
             else f"at most {self.gradient_norm_at_most:.3g}"
         )
-        confidence = f"with {100 * self.confidence:.6g} % confidence"
+        noise = f", noise for: {self.neighbours}" if self.neighbours else ""
+        confidence = f"with {100 * self.confidence:.6g} % confidence{noise}"
         if self.clipped:
             return (
                 f"the norm of the mean clipped gradient is {gradient} and the smallest eigenvalue of the "

@@ -99,7 +99,7 @@ def minimize(
             f"method {chosen.name!r} reads mini-batches, whose amplification has no price in a gdp ledger. "
             'Leave the ledger out, or open it with Ledger(cap, currency="renyi", order=...).'
         )
-    run = account.run(budget, chosen.name)
+    run = account.run(budget, chosen.name, unit=problem.unit)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
     kept = int(run.units_left * inference)
     run.keep(kept)
@@ -115,14 +115,14 @@ def minimize(
     findings, rows = _inferred(oracle, outcome.weights, kept, robust) if kept else (None, ())
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
-    lineage = (*earlier, replace(run.preset, run=name, unit=problem.unit))
+    lineage = (*earlier, replace(run.preset, run=name))
     guarantee = Guarantee.over(
         lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
     )
     return Result(
         weights=outcome.weights.copy(),
         stop=outcome.stop,
-        certificate=outcome.certificate,
+        certificate=replace(outcome.certificate, neighbours=guarantee.neighbours),
         guarantee=guarantee,
         trace=(*outcome.trace, *rows),
         inference=findings,
@@ -178,8 +178,9 @@ def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, bud
     """A ledger for this run alone, in the currency the method's queries have a price in."""
     amplified = method.amplified(problem, start, goal, budget)
     if not amplified:
-        return Ledger(budget)
-    return Ledger(budget, currency="renyi", order=best_order(budget, amplified))
+        return Ledger(budget, unit=problem.unit)
+    order = best_order(budget, amplified)
+    return Ledger(budget, currency="renyi", order=order, unit=problem.unit)
 
 
 def _insist_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -> None:

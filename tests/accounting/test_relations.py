@@ -65,6 +65,65 @@ def test_a_ledger_refuses_the_other_relation_before_anything_is_charged(tmp_path
     assert "zero-out" in str(ledger if ledger.persistent else sv.Ledger.open(path, dataset="claims").verify())
 
 
+def people() -> sv.Risk:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 3)) / 3, np.tile([1, -1], 100)
+    records = sv.Records.from_arrays(X, y, labels=(-1, 1), groups=rng.integers(50, size=200), persons=60)
+    return sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-2))
+
+
+@pytest.mark.parametrize("unit", ["record", "person"])
+def test_a_ledger_counts_for_one_unit_for_life_and_refuses_the_other(tmp_path: Path, unit: str) -> None:
+    """By training, evaluation and search alike, before anything is charged, in memory and on disk."""
+    path, small = tmp_path / "budget.db", sv.Budget(0.3, 1e-7)
+    sv.Ledger.create(path, dataset="claims", cap=REPLACE_ONE, unit=unit)
+    mine, theirs = (risk(), people()) if unit == "record" else (people(), risk())
+    X, y, keys = np.linspace(-1, 1, 80)[:, None], np.tile(["n", "p"], 40), np.arange(80) // 4
+    groups = keys if unit == "record" else None
+    model = sv.PrivateClassifier(classes=("n", "p"), epsilon=1.0, delta=1e-6, simulate=1).fit(X, y)
+    search = sv.PrivateSearch(sv.PrivateClassifier(classes=("n", "p")), {"strength": [1e-2]}, delta=1e-7)
+    in_memory = sv.Ledger(REPLACE_ONE, unit=unit)
+    for ledger in (sv.Ledger.open(path, dataset="claims"), in_memory):
+        assert ledger.unit == unit
+        assert f"unit={unit!r}" in repr(ledger)
+        for attempt in (
+            lambda to=ledger: sv.minimize(theirs, budget=small, ledger=to),
+            lambda to=ledger: sv.evaluation.accuracy(model, X, y, budget=small, ledger=to, groups=groups),
+            lambda to=ledger: search.set_params(epsilon=0.3, ledger=to).fit(X, y, groups=groups),
+        ):
+            with pytest.raises(sv.errors.LedgerError, match=f"for every {unit} for life"):
+                attempt()
+        assert not ledger.history
+        assert sv.minimize(mine, budget=small, ledger=ledger).guarantee.unit == unit
+    assert f"replace-one, for every {unit}" in str(sv.Ledger.open(path, dataset="claims").verify())
+    assert f"mu^2 for every {unit}" in str(sv.Ledger.open(path, dataset="claims").verify())
+    with pytest.raises(sv.errors.ParameterError, match='"record" or "person"'):
+        sv.Ledger(REPLACE_ONE, unit="household")
+
+
+def test_a_ledger_of_before_units_were_named_counts_for_every_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sottovoce.accounting import sqlite_store
+    from sottovoce.accounting.entries import write_declaration
+
+    def earlier(declared: object, **forged: str) -> str:
+        raw = json.loads(write_declaration(declared))  # type: ignore[arg-type]
+        return json.dumps({**{name: raw[name] for name in ("cap", "currency", "order")}, **forged})
+
+    path = tmp_path / "budget.db"
+    monkeypatch.setattr(sqlite_store, "write_declaration", earlier)
+    sv.Ledger.create(path, dataset="claims", cap=REPLACE_ONE)
+    old = sv.Ledger.open(path, dataset="claims")
+    assert old.unit == "record"
+    assert sv.minimize(risk(), budget=sv.Budget(0.3, 1e-7), ledger=old).guarantee.unit == "record"
+    with pytest.raises(sv.errors.LedgerError, match="for every record for life"):
+        sv.minimize(people(), budget=sv.Budget(0.3, 1e-7), ledger=old)
+    monkeypatch.setattr(sqlite_store, "write_declaration", lambda given: earlier(given, unit="house"))
+    with pytest.raises(sv.errors.LedgerError, match="cannot be understood"):
+        sv.Ledger.create(tmp_path / "other.db", dataset="claims", cap=REPLACE_ONE)
+
+
 def test_files_spell_relations_as_dp_accounting_does(tmp_path: Path) -> None:
     for relation, spelled in (("replace-one", "REPLACE_ONE"), ("zero-out", "REPLACE_SPECIAL")):
         result = sv.minimize(risk(), budget=sv.Budget(1.0, 1e-6, relation), simulate=1)

@@ -87,6 +87,21 @@ def test_the_command_line_fits_and_evaluates_for_persons(tmp_path: Path, kind: s
     assert (stated["relation"], stated["unit"], stated["n"]) == ("REPLACE_SPECIAL", "person", 100)
     refused = run.invoke(app, [*again, "--relation", "zero-out", "-o", str(tmp_path / "no.json")])
     assert refused.exit_code != 0
+    ledger = ["--ledger", str(tmp_path / "budget.db"), "--dataset", "claims"]
+    cap = ["--dataset", "claims", "--epsilon", "5", "--delta", "1e-4"]
+    made = run.invoke(app, ["ledger", "create", ledger[1], *cap, "--unit", "person", "--json"])
+    assert json.loads(made.output)["unit"] == "person"
+    counted = run.invoke(app, ["evaluate", str(model), str(data), *common, *ledger])
+    assert counted.exit_code == 0, counted.output
+    for words in ("replace all records of one person", "under zero-out the same", "Persons by true"):
+        assert words in counted.output
+    single = run.invoke(app, [*again[:4], *common, *ledger, "-o", str(tmp_path / "no.json")])
+    assert isinstance(single.exception, sv.errors.LedgerError)
+    assert "for every person for life" in str(single.exception)
+    shown = run.invoke(app, ["ledger", "show", ledger[1]]).output
+    assert "replace-one, for every person" in shown
+    kept = json.loads(run.invoke(app, ["ledger", "show", ledger[1], "--json"]).output)["datasets"][0]
+    assert (kept["relation"], kept["unit"]) == ("REPLACE_ONE", "person")
     found = run.invoke(app, ["evaluate", str(model), str(data), *common, "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.output)["unit"] == "person"

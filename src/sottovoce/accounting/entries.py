@@ -18,6 +18,7 @@ from sottovoce.accounting.events import (
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
+from sottovoce.accounting.relations import unit_of
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import LedgerError
 
@@ -71,13 +72,14 @@ class Home:
 @final
 @dataclass(frozen=True)
 class Declaration:
-    """A data set's cap, with its relation, and its currency: fixed for good.
+    """A data set's cap, with its relation, its currency and whose data it is about: fixed for good.
 
-    Files from before relations were named declare none: theirs is the replacement of one record."""
+    Files from before relations and units were named declare none: theirs is the replacement of one record."""
 
     cap: Budget
     currency: str
     order: float | None
+    unit: str = "record"
 
 
 def write_home(home: Home) -> str:
@@ -98,7 +100,11 @@ def write_declaration(declared: Declaration) -> str:
 
 def read_declaration(entry: Entry) -> Declaration:
     raw = entry.details()
-    return _guarded(lambda: Declaration(Budget(**raw["cap"]), str(raw["currency"]), raw["order"]))
+    return _guarded(
+        lambda: Declaration(
+            Budget(**raw["cap"]), str(raw["currency"]), raw["order"], unit_of(raw.get("unit", "record"))
+        )
+    )
 
 
 def write_grant(grant: Grant) -> str:

@@ -13,7 +13,7 @@ from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
 from sottovoce.accounting.entries import Declaration
 from sottovoce.accounting.events import Event
-from sottovoce.accounting.relations import Relation
+from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -27,10 +27,10 @@ class Ledger:
     """All privacy ever spent on one data set, in one currency, under one relation, below one cap.
 
     Formal guarantee: everything released under its grants together is cap-DP for neighbours under the cap's
-    relation. The sum of prices stays within what (epsilon, 0.999 delta) is worth, and lattice noise within
-    delta/1000."""
+    relation, who differ in one `unit`, a record or a person with all their records. The sum of prices stays
+    within what (epsilon, 0.999 delta) is worth, and lattice noise within delta/1000."""
 
-    __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_store")
+    __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_store", "_unit")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Ledger:
         *,
         currency: str = "gdp",
         order: float | None = None,
+        unit: str = "record",
         store: Store | None = None,
     ) -> None:
         if not isinstance(cap, Budget):
@@ -45,6 +46,7 @@ class Ledger:
         self._cap = cap
         self._currency = _currency(currency, order)
         self._allowed = Allowance.of(cap, self._currency)
+        self._unit = unit_of(unit)
         self._store: Store = MemoryStore() if store is None else store
 
     @classmethod
@@ -56,16 +58,18 @@ class Ledger:
         cap: Budget,
         currency: str = "gdp",
         order: float | None = None,
+        unit: str = "record",
     ) -> Self:
         """A new data set's ledger, in a new file on a local disk or in one that holds others already.
 
-        Cap and currency are fixed for good. Refused where the data set is known, or where the file was
+        Cap, currency and unit are fixed for good. Refused where the data set is known, or where the file was
         deleted: a fresh cap is never granted for records that were charged before without a word."""
         from sottovoce.accounting.sqlite_store import create_store
 
-        fresh = cls(cap, currency=currency, order=order)
-        store = create_store(path, dataset, Declaration(fresh.cap, fresh.currency.name, fresh.order))
-        return cls(cap, currency=currency, order=order, store=store)
+        fresh = cls(cap, currency=currency, order=order, unit=unit)
+        declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit)
+        store = create_store(path, dataset, declared)
+        return cls(cap, currency=currency, order=order, unit=unit, store=store)
 
     @classmethod
     def open(
@@ -96,7 +100,9 @@ class Ledger:
                 f"data set {dataset!r} was declared with {declared.cap!r}, currency={declared.currency!r}, "
                 f"order={declared.order}, which is fixed for good. Open it without cap, currency and order."
             )
-        return cls(declared.cap, currency=declared.currency, order=declared.order, store=store)
+        return cls(
+            declared.cap, currency=declared.currency, order=declared.order, unit=declared.unit, store=store
+        )
 
     @property
     def cap(self) -> Budget:
@@ -106,6 +112,11 @@ class Ledger:
     def relation(self) -> Relation:
         """Between which neighbours it counts, for life."""
         return self._cap.relation
+
+    @property
+    def unit(self) -> str:
+        """Whose data neighbours differ in, for life: a record's or a person's."""
+        return self._unit
 
     @property
     def currency(self) -> Currency:
@@ -170,11 +181,18 @@ class Ledger:
         self._append(grant)
         return grant
 
-    def run(self, budget: Budget, name: str = "run") -> Run:
+    def run(self, budget: Budget, name: str = "run", *, unit: str = "record") -> Run:
         """An allowance of its own inside the cap, or BudgetExceeded if the cap cannot cover it.
 
-        Nothing is set aside: what the run does not charge stays available to others."""
+        Nothing is set aside: what the run does not charge stays available to others. `unit` is whose data
+        the run protects."""
         run = Run(self, budget, name)
+        if unit_of(unit) != self._unit:
+            raise LedgerError(
+                f"this ledger counts for every {self._unit} for life, the data is counted by {unit}. Nothing "
+                f"was released. Create another ledger with unit={unit!r}, or let the data be read for every "
+                f"{self._unit}."
+            )
         if budget.relation is not self.relation:
             raise LedgerError(
                 f"this ledger counts under {self.relation.value!r} for life, the budget is under "
@@ -227,7 +245,7 @@ class Ledger:
         order = "" if self.order is None else f", order={self.order:g}"
         spent = self._currency.amount(self.units_spent)
         return (
-            f"Ledger(cap={self._cap!r}, currency={self._currency.name!r}{order}, "
+            f"Ledger(cap={self._cap!r}, currency={self._currency.name!r}{order}, unit={self._unit!r}, "
             f"spent {spent} of {self._currency.amount(self.units_cap)} {self._currency.label})"
         )
 

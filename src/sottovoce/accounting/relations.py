@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sottovoce.accounting.lineage import Preset
 
 
+UNITS = ("record", "person")
+"""Whose data two neighbours differ in: one record's, or one person's with all their records."""
+
+
 class Relation(StrEnum):
     """What happens to one record, or to all records of one person, between two neighbours; n is public.
 
@@ -49,6 +53,14 @@ class Relation(StrEnum):
             if given in (relation.value, relation.filed, relation.words()):
                 return relation
         raise ParameterError('relation must be "replace-one" or "zero-out".')
+
+
+def unit_of(given: object) -> str:
+    """The unit that a user or a file names."""
+    for unit in UNITS:
+        if given == unit:
+            return unit
+    raise ParameterError('unit must be "record" or "person".')
 
 
 def filed(stated: Guarantee | Preset) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class Run:
             value_asked=Query.VALUE.value in self._on,
             currency=currency.name,
             order=currency.order if isinstance(currency, Renyi) else None,
+            unit=self._ledger.unit,
         )
 
     @property

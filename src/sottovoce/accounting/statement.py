@@ -45,7 +45,7 @@ class DatasetStatement:
             f"{self.name}: {currency.amount(spent.units)} of {currency.amount(cap.units)} "
             f"{currency.label} spent ({spent.units / cap.units:.2%}; lattice noise {lattice:.2%}), "
             f"cap epsilon={self.allowance.budget.epsilon:g}, delta={self.allowance.budget.delta:g}, "
-            f"{self.allowance.budget.relation.value}"
+            f"{self.allowance.budget.relation.value}, for every {self.account.declared.unit}"
         )
 
 
@@ -141,7 +141,8 @@ def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
             asked = f"{entry.dataset}: {grant.event.subject}{_priced_by(grant.event)}"
             return f"{start}{asked}, {cost}, run {grant.run!r}, charge {entry.id}"
         case EntryKind.DECLARED:
-            allowance = datasets[entry.dataset].allowance
-            return f"{start}{entry.dataset}: declared, {allowance.budget!r} in {allowance.currency.label}"
+            dataset = datasets[entry.dataset]
+            cap = f"{dataset.allowance.budget!r} in {dataset.allowance.currency.label}"
+            return f"{start}{entry.dataset}: declared, {cap} for every {dataset.account.declared.unit}"
         case _:
             return f"{start}{entry.kind}: {read_home(entry).path}"

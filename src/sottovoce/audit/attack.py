@@ -169,6 +169,7 @@ class Trial:
     def _run(self, risk: Risk, noise: Tap | Playback, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         problem = risk.problem
         start = np.zeros(problem.dim)
-        run = account_for(self.method, problem, start, self.goal, self.budget).run(self.budget, "audit")
+        account = account_for(self.method, problem, start, self.goal, self.budget)
+        run = account.run(self.budget, "audit", unit=problem.unit)
         oracle = Oracle(risk, run, noise, self.goal.calibration, entropy_for(seed))
         return self.method.run(oracle, start, self.goal, lambda row: None).weights

@@ -53,10 +53,11 @@ def evaluate(
     Classes: accuracy, log loss, calibration and confusion matrix, each with an interval. A range: the mean
     absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
     """
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from sottovoce.accounting import Budget
-    from sottovoce.accounting.guarantee import caution
+    from sottovoce.accounting.guarantee import Guarantee
+    from sottovoce.accounting.lineage import Preset
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
@@ -75,21 +76,26 @@ def evaluate(
             n = persons or len(set(filter(None, table.keys)))
         budget = Budget(epsilon, declared_delta(delta_of(delta), n), relation)
         figures = _figures(loaded, table, budget, account, simulate, confidence, people or {})
-    weak = "" if simulate is not None else caution(budget.epsilon, budget.delta, n)
+    unit = "record" if people is None else "person"
+    promise = Guarantee.over(
+        (Preset(run="evaluation", currency="gdp", unit=unit, **asdict(budget)),),
+        n=n,
+        simulated=simulate is not None,
+    )
+    weak = promise.caveat
     if as_json:
         facts = {
             "simulated": simulate is not None,
             "relation": budget.relation.filed,
-            "unit": "record" if people is None else "person",
+            "unit": unit,
             "ledger": "" if account is None else account.identity,
             "caveats": [weak] if weak else [],
         }
         out.say_json({**facts, **{name: _plain(part) for name, part in figures.items()}})
         return
-    if simulate is not None:
-        out.say({"Not private": "the noise was simulated from a seed"})
-    for name, part in figures.items():
-        out.console().print(_shown(name, part))
+    out.say({"Guarantee": promise})
+    for part in figures.values():
+        out.console().print(_shown(part, "rows" if people is None else "persons"))
     if weak:
         out.say(out.caveats([weak]))
     if account is None and simulate is None:
@@ -140,7 +146,7 @@ def _plain(figure: Estimate | CalibrationCurve | Confusion) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in raw.items()}
 
 
-def _shown(name: str, figure: Estimate | CalibrationCurve | Confusion) -> Any:
+def _shown(figure: Estimate | CalibrationCurve | Confusion, counted: str) -> Any:
     from rich.table import Table
 
     from sottovoce.cli.output import shown_safely
@@ -150,7 +156,10 @@ def _shown(name: str, figure: Estimate | CalibrationCurve | Confusion) -> Any:
         return str(figure)
     level = f"{100 * figure.confidence:g} % confidence"
     if isinstance(figure, Confusion):
-        table = Table(title=f"Rows by true and predicted class, each within {figure.margin:.0f}, {level}")
+        title = (
+            f"{counted.capitalize()} by true and predicted class, each within {figure.margin:.0f}, {level}"
+        )
+        table = Table(title=title)
         table.add_column("true")
         for label in figure.classes:
             table.add_column(f"says {shown_safely(label)}", justify="right")
@@ -158,7 +167,7 @@ def _shown(name: str, figure: Estimate | CalibrationCurve | Confusion) -> Any:
             table.add_row(shown_safely(label), *(f"{count:,.0f}" for count in counts))
         return table
     table = Table(title=f"How often it happened, by predicted probability, {level}")
-    for heading in ("predicted", "rows", "happened", "interval"):
+    for heading in ("predicted", counted, "happened", "interval"):
         table.add_column(heading, justify="right")
     bins = zip(
         figure.edges[:-1],

@@ -27,6 +27,10 @@ def create(
         str, typer.Option(help="gdp, or renyi for mini-batch methods; fixed for good.")
     ] = "gdp",
     order: Annotated[float | None, typer.Option(help="Order of a renyi ledger, above 1.")] = None,
+    unit: Annotated[
+        str,
+        typer.Option(help="Whom the cap is for, for good: every record, or every person with all of theirs."),
+    ] = "record",
     as_json: AsJson = False,
 ) -> None:
     """Set the cap of a data set, for good: everything charged to it stays within.
@@ -38,13 +42,16 @@ def create(
     from sottovoce.cli import output as out
 
     cap = Budget(epsilon, delta, relation)
-    made = Ledger.create(path, dataset=dataset, cap=cap, currency=currency, order=order)
+    made = Ledger.create(path, dataset=dataset, cap=cap, currency=currency, order=order, unit=unit)
     weak = tuple(filter(None, [caution(epsilon, delta)]))
     if as_json:
         facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
-        out.say_json({**facts, "caveats": list(weak)})
+        whose = {"relation": cap.relation.filed, "unit": made.unit}
+        out.say_json({**facts, **whose, "caveats": list(weak)})
     else:
-        created = f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}, {relation}"
+        created = (
+            f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}, {relation}, for every {unit}"
+        )
         out.say({"Created": created, **out.caveats(weak)})
 
 
@@ -93,6 +100,7 @@ def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> No
                 "epsilon": part.allowance.budget.epsilon,
                 "delta": part.allowance.budget.delta,
                 "relation": part.allowance.budget.relation.filed,
+                "unit": part.account.declared.unit,
                 "currency": part.allowance.currency.name,
                 "spent": part.account.spent.units / part.allowance.cap.units,
             }

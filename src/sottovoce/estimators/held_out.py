@@ -49,6 +49,10 @@ class Split:
             raise DataError("the persons cannot be divided into those to train on and those to choose with.")
         return cls(test, everyone.n, keys, None if persons is None else _most(everyone.n, 1.0 - share))
 
+    @property
+    def unit(self) -> str:
+        return "record" if self.keys is None else "person"
+
     def people(self, prefix: str, *, training: bool) -> dict[str, Any]:
         """What a fit is told of the persons: of those to train on, or of all."""
         if self.keys is None:

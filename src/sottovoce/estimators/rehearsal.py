@@ -44,7 +44,13 @@ class Rehearsal:
 
 def rehearsing(account: Ledger) -> Ledger:
     """A ledger like this one, to be charged in a rehearsal."""
-    return Ledger(account.cap, currency=account.currency.name, order=account.order, store=Rehearsal())
+    return Ledger(
+        account.cap,
+        currency=account.currency.name,
+        order=account.order,
+        unit=account.unit,
+        store=Rehearsal(),
+    )
 
 
 def rehearse(estimator: Any, X: Any, y: Any, **people: Any) -> None:

@@ -98,8 +98,8 @@ class PrivateSearch(Publishable):
         split = Split.of(len(labels), self.held_out, groups, persons, Relation.of(self.relation))
         test = split.test
         budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
-        account = Ledger(budget) if self.ledger is None else self.ledger
-        desk = CountOracle.open(budget, "search", account, self.simulate)
+        account = Ledger(budget, unit=split.unit) if self.ledger is None else self.ledger
+        desk = CountOracle.open(budget, "search", account, self.simulate, unit=split.unit)
         choosing = max(1, int(desk.run.units_cap * self.selection_share))
         part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget)
         training, answers = _rows(X, ~test), labels[~test]
@@ -131,7 +131,7 @@ class PrivateSearch(Publishable):
         private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
         self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
         valued = any(run.value_asked for result in self.results_ for run in result.lineage)
-        whole = replace(desk.run.preset, value_asked=valued, unit=self.results_[0].guarantee.unit)
+        whole = replace(desk.run.preset, value_asked=valued)
         self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
         return self
 

@@ -185,5 +185,6 @@ def _test(
     people = None if groups is None else Persons.of(groups, len(labels), persons, lenient=lenient)
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
         raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
-    desk = CountOracle.open(budget, "evaluation", ledger, simulate)
+    unit = "record" if people is None else "person"
+    desk = CountOracle.open(budget, "evaluation", ledger, simulate, unit=unit)
     return Examination(model, rows, labels, desk, confidence, invalid, people)

@@ -54,8 +54,8 @@ class Quotes:
         if order is None:
             ledger = account_for(method, problem, np.zeros(problem.dim), goal, budget)
         else:
-            ledger = Ledger(budget, currency="renyi", order=order)
-        run = ledger.run(budget, method.name)
+            ledger = Ledger(budget, currency="renyi", order=order, unit=problem.unit)
+        run = ledger.run(budget, method.name, unit=problem.unit)
         bounds = replace(outline.bounds, calibration=goal.calibration, relation=budget.relation)
         return cls(
             outline=replace(outline, bounds=bounds),

@@ -29,18 +29,26 @@ class CountOracle:
     noise: Noise
 
     @classmethod
-    def open(cls, budget: Budget, name: str, ledger: Ledger | None, simulate: int | None) -> Self:
+    def open(
+        cls,
+        budget: Budget,
+        name: str,
+        ledger: Ledger | None,
+        simulate: int | None,
+        *,
+        unit: str = "record",
+    ) -> Self:
         if not isinstance(budget, Budget):
             raise ParameterError("budget must be a Budget, for example Budget(epsilon=0.5, delta=1e-6).")
         if ledger is not None and not isinstance(ledger, Ledger):
             raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
         noise = noise_for(simulate)
-        account = Ledger(budget) if ledger is None else ledger
+        account = Ledger(budget, unit=unit) if ledger is None else ledger
         if noise.simulated and account.persistent:
             raise LedgerError(
                 "a persistent ledger takes no simulated runs. Leave the ledger out, or the seed."
             )
-        return cls(account.run(budget, name), noise)
+        return cls(account.run(budget, name, unit=unit), noise)
 
     @property
     def relation(self) -> Relation:
