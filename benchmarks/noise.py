@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from sottovoce.privacy.discrete_gaussian import sample
+from sottovoce.privacy.sampling import discrete_gaussian
 
 ENTRIES = 1_000_000
 
@@ -27,7 +27,7 @@ def main() -> None:
     runs = []
     for _ in range(5):
         began = time.perf_counter()
-        sample(2.0**38, ENTRIES, os.urandom)
+        discrete_gaussian(2.0**38, ENTRIES, os.urandom)
         runs.append(time.perf_counter() - began)
     print(f"{ENTRIES} entries of exact noise: {min(runs):.3f} to {max(runs):.3f} s")
     plain = seconds_of("import numpy")

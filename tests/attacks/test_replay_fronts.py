@@ -23,8 +23,8 @@ from sottovoce import evaluation
 from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.data.schema import Numeric, Schema
 from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
-from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import CountOracle
 from tests.doubles import Recorder, Replay
 
 
@@ -33,7 +33,7 @@ def hearing(noise: object) -> Iterator[None]:
     """Training, evaluation and tuning draw from this source."""
     with (
         mock.patch("sottovoce.training.noise_for", return_value=noise),
-        mock.patch("sottovoce.privacy.counts.noise_for", return_value=noise),
+        mock.patch("sottovoce.privacy.oracle.noise_for", return_value=noise),
     ):
         yield
 

@@ -13,8 +13,9 @@ import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
 from sottovoce.data.schema import Numeric
 from sottovoce.estimators.held_out import held_out
-from sottovoce.privacy.counts import CountOracle, budget_within
+from sottovoce.estimators.search import budget_within
 from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import CountOracle
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(4.0, 1e-5)

@@ -12,13 +12,13 @@ import pytest
 from scipy import stats
 
 from sottovoce.errors import ParameterError
-from sottovoce.privacy.discrete_gaussian import (
+from sottovoce.privacy.sampling import (
     FLIPS,
     Staircase,
     _exp_bounds,
     _settle,
     accepted,
-    sample,
+    discrete_gaussian,
 )
 
 LARGE = 1.37 * 2.0**30
@@ -49,20 +49,20 @@ def chi_square(draws, sigma):
 
 @pytest.mark.parametrize("sigma", [0.3, 0.8, 1.0, 1.7, 3.3333, 5.3, 53.0, 106.66])
 def test_small_sigma_has_the_exact_law(sigma):
-    assert chi_square(sample(sigma, 400_000, seeded(1)), sigma) > 1e-6
+    assert chi_square(discrete_gaussian(sigma, 400_000, seeded(1)), sigma) > 1e-6
 
 
 @pytest.mark.parametrize("sigma", [1.7, 5.3])
 def test_entropy_of_the_operating_system_gives_the_exact_law(sigma):
     # False alarm 1e-7.
-    assert chi_square(sample(sigma, 400_000, os.urandom), sigma) > 1e-7
+    assert chi_square(discrete_gaussian(sigma, 400_000, os.urandom), sigma) > 1e-7
 
 
 def test_the_law_test_would_notice_a_rounded_normal_and_a_scale_off_by_three_percent():
     rounded = np.rint(np.random.default_rng(2).normal(0.0, 1.7, 400_000)).astype(np.int64)
     assert chi_square(rounded, 1.7) < 1e-9
     for sigma in (1.7, 5.3):
-        assert chi_square(sample(1.03 * sigma, 400_000, seeded(3)), sigma) < 1e-9
+        assert chi_square(discrete_gaussian(1.03 * sigma, 400_000, seeded(3)), sigma) < 1e-9
 
 
 def test_exact_arithmetic_alone_gives_the_same_law():
@@ -187,7 +187,7 @@ def test_the_staircase_lies_above_the_target_everywhere():
 
 
 def test_large_sigma_agrees_with_the_normal_law_in_shape_and_scale():
-    draws = sample(LARGE, 1_000_000, seeded(10)) / LARGE
+    draws = discrete_gaussian(LARGE, 1_000_000, seeded(10)) / LARGE
     assert stats.kstest(draws, "norm").pvalue > 1e-6
     assert np.mean(draws**2) == pytest.approx(1.0, abs=5 * math.sqrt(2 / draws.size))
     assert np.mean(draws**4) == pytest.approx(3.0, abs=5 * math.sqrt(96 / draws.size))
@@ -197,7 +197,7 @@ def test_large_sigma_agrees_with_the_normal_law_in_shape_and_scale():
 
 
 def test_low_bits_of_large_draws_are_uniform_and_entries_independent():
-    draws = sample(LARGE, 1_000_000, seeded(11))
+    draws = discrete_gaussian(LARGE, 1_000_000, seeded(11))
     assert stats.chisquare(np.bincount(draws & 255)).pvalue > 1e-6
     unit = draws / LARGE
     for lag in (1, 2, 7):
@@ -209,11 +209,11 @@ def test_low_bits_of_large_draws_are_uniform_and_entries_independent():
 def test_bad_sigma_is_refused_and_no_entries_need_no_entropy():
     for sigma in (0.0, -1.0, 2.0**-11, 2.0**40 * 1.01, math.inf, math.nan):
         with pytest.raises(ParameterError):
-            sample(sigma, 1, never)
-    assert sample(1.0, 0, never).size == 0
+            discrete_gaussian(sigma, 1, never)
+    assert discrete_gaussian(1.0, 0, never).size == 0
 
 
 def test_calls_share_no_randomness():
     # Two equal values among 20 x 20 in 2^31 lattice points: false alarm 2e-7.
-    first, second = (sample(LARGE, 20, os.urandom) for _ in range(2))
+    first, second = (discrete_gaussian(LARGE, 20, os.urandom) for _ in range(2))
     assert not set(first.tolist()) & set(second.tolist())

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import sottovoce as sv
-from sottovoce.privacy import discrete_gaussian, noise, sampling
+from sottovoce.privacy import noise, sampling
 from sottovoce.privacy.noise import ExactNoise, SimulatedNoise
 from tests import problems
 from tests.privacy.test_entropy import insist_all_different
@@ -109,7 +109,7 @@ SOURCES = (
     (noise.ExactNoise, "laplace"),
     (noise.SimulatedNoise, "gaussian"),
     (noise.SimulatedNoise, "laplace"),
-    (discrete_gaussian, "sample"),
+    (sampling, "discrete_gaussian"),
     (sampling, "draw"),
 )
 """Everything that draws."""

@@ -13,8 +13,8 @@ from scipy.stats import binom
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.estimators.held_out import held_out
-from sottovoce.privacy.counts import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import CountOracle
 
 DRAWS, CANDIDATES, MOVES = 8000, 10, 1000
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -92,7 +92,7 @@ def test_a_model_that_gives_no_probabilities_cannot_move_a_figure_further(
             exact.append(float(answer[0]) / calibration.moves)
             return answer
 
-    monkeypatch.setattr("sottovoce.privacy.counts.noise_for", lambda simulate: Bare())
+    monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())
     X, y = np.full((20, 1), 0.01), np.ones(20, dtype=int)
     for last in (0.01, 3.0, -3.0):
         X[-1] = last

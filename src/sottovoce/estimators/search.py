@@ -15,7 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.accounting import Budget, Ledger, Relation
+from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
@@ -28,7 +28,7 @@ from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
-from sottovoce.privacy.counts import CountOracle, budget_within
+from sottovoce.privacy.oracle import CountOracle
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -235,3 +235,28 @@ def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:
         rows = X.tocsr() if sparse.issparse(X) else X
         return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]
     raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")
+
+
+def budget_within(currency: Currency, units: Units, whole: Budget) -> Budget:
+    """The largest budget with the whole's delta that costs at most `units`: bisection over epsilon."""
+    delta = whole.delta
+    low, high = 0.0, 1.0
+    while high < 500.0 and _costs(currency, high, delta) <= units:
+        low, high = high, 2.0 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _costs(currency, middle, delta) <= units:
+            low = middle
+        else:
+            high = middle
+    if _costs(currency, low, delta) < 1:
+        raise ParameterError("the budget is too small to be divided so often. Try fewer candidates.")
+    return replace(whole, epsilon=low)
+
+
+def _costs(currency: Currency, epsilon: float, delta: float) -> Units:
+    """What a budget is worth; 0 where it buys nothing."""
+    try:
+        return currency.cap(Budget(epsilon=epsilon, delta=delta)) if epsilon > 0.0 else 0
+    except ParameterError:
+        return 0

@@ -17,9 +17,9 @@ from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
+from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, level_margin, sampling_margin
 from sottovoce.evaluation.rows import MADE_UP, made_up
-from sottovoce.privacy.counts import CountOracle, level_margin, sampling_margin
+from sottovoce.privacy.oracle import CountOracle
 
 STEPS = 2**20
 """A bounded loss is counted in whole steps, its largest value being this many."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
+
+from scipy.special import ndtri
 
 from sottovoce.arrays import Matrix, Vector
 
@@ -72,3 +75,13 @@ class Evaluation:
     log_loss: Estimate
     calibration: CalibrationCurve
     confusion: Confusion
+
+
+def level_margin(scale: float, error: float) -> float:
+    """Half-width of a two-sided interval for a noisy number, missed with probability at most `error`."""
+    return -scale * float(ndtri(error / 2.0))
+
+
+def sampling_margin(width: float, n: int, error: float) -> float:
+    """Hoeffding: how far a mean of n independent numbers in a range of this width strays, but for `error`."""
+    return width * math.sqrt(math.log(2.0 / error) / (2.0 * n))

@@ -23,7 +23,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
 from sottovoce.evaluation.rows import readable
-from sottovoce.privacy.counts import CountOracle
+from sottovoce.privacy.oracle import CountOracle
 
 
 def accuracy(

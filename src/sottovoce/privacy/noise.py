@@ -14,7 +14,7 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
-from sottovoce.privacy import discrete_gaussian
+from sottovoce.privacy import sampling
 
 BITS = 38
 """One noise scale is 2^38 to 2^39 steps: fine enough for a thousandth of delta at any epsilon up to 25."""
@@ -155,7 +155,7 @@ class ExactNoise(_Unshared):
             return np.array(measurement(exact.tolist()), dtype=np.float64)
         sigma = np.ldexp(calibration.scale, -calibration.exponent)
         # Rounding the sum to a float is a function of the sum alone: it reveals no more.
-        noisy = steps + discrete_gaussian.sample(float(sigma), exact.size, os.urandom)
+        noisy = steps + sampling.discrete_gaussian(float(sigma), exact.size, os.urandom)
         return np.asarray(np.ldexp(noisy, calibration.exponent), dtype=np.float64)
 
     def laplace(self, moves: int, epsilon: float) -> int:

@@ -1,24 +1,37 @@
-"""The only object that sees both data and method: charge the ledger, compute, add noise, release."""
+"""The only objects that see both data and those who ask: charge the ledger, compute, add noise, release.
+
+One answers a method from all records, one from secret batches, one counts for evaluation and tuning."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self, TypeVar, cast, final
 
-from sottovoce.accounting.events import GaussianEvent, PureEvent
-from sottovoce.privacy import release
-from sottovoce.privacy.batches import BatchOracle
-from sottovoce.privacy.noise import insist_payable
-from sottovoce.privacy.prices import SEARCHES, Prices, insist_known
+import numpy as np
+
+from sottovoce.accounting import Budget, Ledger, Relation, Units
+from sottovoce.accounting.events import (
+    Draw,
+    GaussianEvent,
+    PureEvent,
+    Query,
+    SharedBatchEvent,
+    SubsampledGaussianEvent,
+)
+from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.privacy import release, sampling
+from sottovoce.privacy.noise import Noise, calibrate, insist_payable, noise_for
+from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, insist_known, pair
 from sottovoce.problem import Calibration
-from sottovoce.questions import Answer
+from sottovoce.questions import Answer, Gradient, Hessian
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sottovoce.accounting import Run
-    from sottovoce.privacy.noise import Noise, Noising
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.privacy.noise import Noising
     from sottovoce.questions import Backtrack, Geometry, Question
     from sottovoce.risks.protocol import ExactRisk
 
@@ -38,7 +51,7 @@ class Oracle(Prices):
         run: Run,
         noise: Noise,
         calibration: Calibration = Calibration.TIGHT,
-        entropy: Callable[[int], bytes] = os.urandom,
+        entropy: sampling.Entropy = os.urandom,
     ) -> None:
         super().__init__(replace(risk.bounds, calibration=calibration, relation=run.budget.relation), run)
         self._bounds.insist_calibrated()
@@ -80,3 +93,174 @@ class Oracle(Prices):
 
 def plain_event(question: Question[T], noising: Noising) -> GaussianEvent:
     return GaussianEvent(question.kind, noising.sensitivity, noising.scale, noising.entries, noising.step)
+
+
+@final
+@dataclass(frozen=True)
+class _Pending:
+    """A Hessian that has been paid for together with the gradient of its batch."""
+
+    question: Hessian
+    noising: Noising
+    paid: release.Paid
+
+
+@final
+class BatchOracle(BatchPrices):
+    """Gradients and Hessians of batches of fixed size, drawn without replacement and never shown.
+
+    Formal guarantee: each question is charged, before a batch is drawn, as a Gaussian answer amplified by
+    sampling. Its sensitivity is that of a mean over the batch when one of its records is replaced, whatever
+    the relation: for that, amplification by batches of fixed size is proved. Fresh batches are amplified one
+    by one. With `shared`, a gradient and the Hessian after it come from one batch and are amplified once,
+    together, at 1/sigma^2 = 1/sigma_g^2 + 1/sigma_H^2, in every iteration, asked for or not."""
+
+    def __init__(
+        self,
+        risk: ExactRisk,
+        run: Run,
+        noise: Noise,
+        bounds: Bounds,
+        entropy: sampling.Entropy,
+        *,
+        size: int,
+        shared: bool,
+    ) -> None:
+        super().__init__(bounds, run, size=size, shared=shared)
+        self._risk = risk
+        self._noise = noise
+        self._entropy = entropy
+        self._pending: _Pending | None = None
+
+    def ask(self, question: Question[T], units: int) -> Answer[T]:
+        question = insist_known(question).admitted(self.problem)
+        deviation = self.sampling(question)
+        if self._shared and isinstance(question, Hessian):
+            return cast("Answer[T]", self._promised(question))
+        units = self._affordable(units)
+        if self._shared:
+            gradient, hessian = pair(question)
+            return cast("Answer[T]", self._paired(gradient, hessian.admitted(self.problem), units))
+        noising = self.noising(question, units)
+        event = SubsampledGaussianEvent(
+            query=question.kind,
+            sensitivity=noising.sensitivity,
+            scale=noising.scale,
+            entries=noising.entries,
+            step=noising.step,
+            batch=self._size,
+            population=self.problem.n,
+            draw=self._draw,
+        )
+        packing = self.packing(question)
+        charged, (paid,) = release.gaussian(
+            self._run, self._noise, event, (noising, lambda: packing.pack(question.exact(self._batch())))
+        )
+        return Answer(packing.unpack(paid.draw()), noising.scale * packing.widening, charged, deviation)
+
+    def _paired(self, gradient: Gradient, hessian: Hessian, units: int) -> Answer[Vector]:
+        noise = [self.noising(part, units, parts=2) for part in (gradient, hessian)]
+        plain = (
+            GaussianEvent(part.kind, one.sensitivity, one.scale, one.entries, one.step)
+            for part, one in zip((gradient, hessian), noise, strict=True)
+        )
+        batch: list[ExactRisk] = []
+
+        def drawn() -> ExactRisk:
+            if not batch:
+                batch.append(self._batch())
+            return batch[0]
+
+        charged, (first, second) = release.gaussian(
+            self._run,
+            self._noise,
+            SharedBatchEvent(tuple(plain), self._size, self.problem.n),
+            (noise[0], lambda: gradient.exact(drawn())),
+            (noise[1], lambda: self.packing(hessian).pack(hessian.exact(drawn()))),
+        )
+        self._pending = _Pending(hessian, noise[1], second)
+        return Answer(first.draw(), noise[0].scale, charged, self.sampling(gradient))
+
+    def _promised(self, question: Hessian) -> Answer[Matrix]:
+        pending, self._pending = self._pending, None
+        if pending is None or not np.array_equal(pending.question.w, question.w):
+            raise ParameterError(
+                "with a shared batch a Hessian follows the gradient at the same weights, once."
+            )
+        packing = self.packing(question)
+        value = packing.unpack(pending.paid.draw())
+        return Answer(value, pending.noising.scale * packing.widening, 0, self.sampling(question))
+
+    def _batch(self) -> ExactRisk:
+        """A fresh batch as a risk, its sums divided by the size that is public, not by the one it has."""
+        chosen = sampling.draw if self._draw is Draw.FIXED else sampling.poisson
+        return self._risk.subset(chosen(self.problem.n, self._size, self._entropy), n=self._size)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class CountOracle:
+    """A run and its noise: the one place where evaluation and tuning pay and release."""
+
+    run: Run
+    noise: Noise
+
+    @classmethod
+    def open(
+        cls,
+        budget: Budget,
+        name: str,
+        ledger: Ledger | None,
+        simulate: int | None,
+        *,
+        unit: str = "record",
+    ) -> Self:
+        if not isinstance(budget, Budget):
+            raise ParameterError("budget must be a Budget, for example Budget(epsilon=0.5, delta=1e-6).")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
+        noise = noise_for(simulate)
+        account = Ledger(budget, unit=unit) if ledger is None else ledger
+        if noise.simulated and account.persistent:
+            raise LedgerError(
+                "a persistent ledger takes no simulated runs. Leave the ledger out, or the seed."
+            )
+        return cls(account.run(budget, name, unit=unit), noise)
+
+    @property
+    def relation(self) -> Relation:
+        return self.run.budget.relation
+
+    def counts(
+        self, compute: Callable[[], Vector], moves: float, entries: int, units: Units
+    ) -> tuple[Vector, float]:
+        """Whole numbers that move by at most `moves` in l2, with Gaussian noise, and its standard deviation.
+
+        Integers are exact in float64, so floating point adds nothing to the sensitivity."""
+        calibration = calibrate(moves, self.run.currency.mu_squared(units), entries)
+        event = GaussianEvent(
+            query=Query.EVALUATION,
+            sensitivity=calibration.sensitivity,
+            scale=calibration.scale,
+            entries=entries,
+            step=calibration.step,
+        )
+        _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute))
+        return paid.draw(), calibration.scale
+
+    def best(self, compute: Callable[[], Sequence[int]], moves: int, units: Units) -> int:
+        """Index of the largest of several whole scores, to each of which a record adds from 0 to `moves`.
+
+        Report noisy max: with Laplace noise of scale 2 moves / epsilon on each, the index is epsilon-DP.
+        Given the others' noise, i wins when its own noise reaches a threshold, which a neighbour lowers by at
+        most 2 moves. Scores are sums of merits from 0 to `moves`, so zeroing a record out lowers all of them:
+        then the threshold moves by the difference of two falls, at most `moves`. Sums and comparisons are
+        made in integers; ties go to the first."""
+        epsilon = self.run.currency.pure_epsilon(units)
+        threshold_moves = 2 * moves if self.relation is Relation.REPLACE_ONE else moves
+
+        def noisiest() -> int:
+            noisy = [score + self.noise.laplace(threshold_moves, epsilon) for score in compute()]
+            return noisy.index(max(noisy))
+
+        return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)

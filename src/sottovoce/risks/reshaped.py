@@ -12,7 +12,7 @@ from scipy import linalg
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import influence
-from sottovoce.privacy.stretched import StretchedArithmetic
+from sottovoce.privacy.rounding import StretchedArithmetic
 from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import Regularizer
 

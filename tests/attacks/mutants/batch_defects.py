@@ -33,14 +33,14 @@ BATCHES = (
     ),
     Mutant(
         "one batch for all questions",
-        "privacy/batches.py",
+        "privacy/oracle.py",
         "chosen(self.problem.n, self._size, self._entropy)",
         "chosen(self.problem.n, self._size, np.random.default_rng(0).bytes)",
         BATCH,
     ),
     Mutant(
         "batch drawn before the charge",
-        "privacy/batches.py",
+        "privacy/oracle.py",
         "        noising = self.noising(question, units)\n",
         "        noising = self.noising(question, units)\n        self._draw()\n",
         BATCH,
@@ -54,14 +54,14 @@ BATCHES = (
     ),
     Mutant(
         "amplified for a smaller batch",
-        "privacy/batches.py",
+        "privacy/oracle.py",
         "            batch=self._size,",
         "            batch=1,",
         BATCH,
     ),
     Mutant(
         "paired Hessian not charged",
-        "privacy/batches.py",
+        "privacy/oracle.py",
         "SharedBatchEvent(tuple(plain), self._size, self.problem.n)",
         "SharedBatchEvent(tuple(plain)[:1], self._size, self.problem.n)",
         BATCH,

@@ -7,14 +7,14 @@ from tests.attacks.mutants.harness import Mutant
 FRONTS = (
     Mutant(
         name="noisy max with half the noise",
-        file="privacy/counts.py",
+        file="privacy/oracle.py",
         before="threshold_moves = 2 * moves if",
         after="threshold_moves = moves if",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(
         name="selection not charged",
-        file="privacy/counts.py",
+        file="privacy/oracle.py",
         before="return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)",
         after="return noisiest()",
         tests="tests/estimators/test_search.py",

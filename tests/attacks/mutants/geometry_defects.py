@@ -135,7 +135,7 @@ GEOMETRY = (
     ),
     Mutant(
         "rounding as if M stretched nothing",
-        "privacy/stretched.py",
+        "privacy/rounding.py",
         "return factor * (error + products) + JOINS * UNIT_ROUNDOFF * (factor * largest + added)",
         "return (error + products) + JOINS * UNIT_ROUNDOFF * (largest + added)",
         "tests/privacy/test_stretched.py",

@@ -47,7 +47,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "a Poisson batch divided by what it holds",
-        "privacy/batches.py",
+        "privacy/oracle.py",
         "self._entropy), n=self._size)",
         "self._entropy))",
         f"{BATCH} -k however_many",

@@ -107,14 +107,14 @@ SCALES = (
     ),
     Mutant(
         "wrong density in the discrete Gaussian",
-        "privacy/discrete_gaussian.py",
+        "privacy/sampling.py",
         "- 0.5 * ratio * ratio -",
         "- 0.55 * ratio * ratio -",
         "tests/privacy/test_discrete_gaussian.py",
     ),
     Mutant(
         "zero drawn with both signs",
-        "privacy/discrete_gaussian.py",
+        "privacy/sampling.py",
         "    keep &= (magnitude > 0) | ~negative\n",
         "",
         "tests/privacy/test_discrete_gaussian.py -k one_sign",
