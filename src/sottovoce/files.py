@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from sottovoce.accounting.identity import belongs_to_ledger
+from sottovoce.accounting.disk.identity import belongs_to_ledger
 from sottovoce.errors import DataError, LedgerError
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from sottovoce.accounting.gdp import delta_of, mu_of
-from sottovoce.accounting.renyi import (
+from sottovoce.accounting.renyi.exchange import (
     delta_tight,
     epsilon_of_renyi,
     epsilon_published,

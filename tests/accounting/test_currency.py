@@ -22,9 +22,10 @@ from sottovoce.accounting import (
     SubsampledGaussianEvent,
     best_order,
 )
-from sottovoce.accounting.currency import ORDERS, UNITS_PER_ONE
+from sottovoce.accounting.currency import UNITS_PER_ONE
 from sottovoce.accounting.gdp import delta_of
-from sottovoce.accounting.renyi import epsilon_of_renyi
+from sottovoce.accounting.renyi.currency import ORDERS
+from sottovoce.accounting.renyi.exchange import epsilon_of_renyi
 from sottovoce.errors import ParameterError, UnsupportedEvent
 
 CURRENCIES = [Gdp(), Renyi(1.7), Renyi(32), Renyi(2048)]

@@ -300,7 +300,7 @@ def test_a_read_only_file_grants_nothing(path: Path) -> None:
 def test_a_lock_held_by_another_process_ends_in_a_refusal(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sottovoce.accounting.ledger_file.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("sottovoce.accounting.disk.ledger_file.WAIT_SECONDS", 0.05)
     ledger = reopened(path)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

@@ -11,8 +11,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, adopt, verify
-from sottovoce.accounting import ledger_file as module
-from sottovoce.accounting.identity import Mark, Witness, birth_of
+from sottovoce.accounting.disk import ledger_file as module
+from sottovoce.accounting.disk.identity import Mark, Witness, birth_of
 from tests.attacks.crash.kills import in_child
 
 CAP = Budget(1.0, 1e-6)

@@ -12,8 +12,8 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import integrate
 
 from sottovoce.accounting import Budget, Draw, Ledger, Query, Renyi, SubsampledGaussianEvent
-from sottovoce.accounting import renyi as prices
-from sottovoce.accounting.poisson import sampled_gaussian
+from sottovoce.accounting.renyi import exchange as prices
+from sottovoce.accounting.renyi.poisson import sampled_gaussian
 from sottovoce.errors import ParameterError, UnsupportedEvent
 
 ADDED = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE

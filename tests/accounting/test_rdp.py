@@ -10,8 +10,8 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 from mpmath import mp, mpf
 
-from sottovoce.accounting import renyi as rdp
-from sottovoce.accounting.subsampling import subsampled_gaussian
+from sottovoce.accounting.renyi import exchange as rdp
+from sottovoce.accounting.renyi.subsampling import subsampled_gaussian
 
 
 def theorem(order: int, sigma: float, batch: int, population: int) -> mpf:

@@ -104,8 +104,8 @@ def test_a_ledger_counts_for_one_unit_for_life_and_refuses_the_other(tmp_path: P
 def test_a_ledger_of_before_units_were_named_counts_for_every_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sottovoce.accounting import sqlite_store
-    from sottovoce.accounting.entries import write_declaration
+    from sottovoce.accounting.disk import sqlite_store
+    from sottovoce.accounting.disk.entries import write_declaration
 
     def earlier(declared: object, **forged: str) -> str:
         raw = json.loads(write_declaration(declared))  # type: ignore[arg-type]

@@ -261,7 +261,7 @@ def test_a_memory_ledger_has_no_file_to_verify() -> None:
 def test_clock_jumps_change_nothing_but_the_printed_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import UTC, datetime
 
-    from sottovoce.accounting import ledger_file
+    from sottovoce.accounting.disk import ledger_file
 
     ledger = new_ledger(path)
     for year in (2030, 1970, 9999, 2001):

@@ -9,7 +9,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
-from sottovoce.accounting.renyi import rho_published
+from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.opt import TwoPhaseSearch
 from sottovoce.privacy.noise import SimulatedNoise

@@ -5,7 +5,8 @@ Imports no other part of the library but its errors."""
 from __future__ import annotations
 
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units, best_order
+from sottovoce.accounting.currency import Currency, Gdp, Units
+from sottovoce.accounting.disk.statement import Statement, adopt, verify
 from sottovoce.accounting.events import (
     Draw,
     Event,
@@ -18,8 +19,8 @@ from sottovoce.accounting.events import (
 from sottovoce.accounting.ledger import Ledger
 from sottovoce.accounting.lineage import Preset, composed
 from sottovoce.accounting.relations import Relation
+from sottovoce.accounting.renyi.currency import Renyi, best_order
 from sottovoce.accounting.run import Run
-from sottovoce.accounting.statement import Statement, adopt, verify
 from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals
 
 __all__ = [

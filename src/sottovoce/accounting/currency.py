@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, TypeAlias, final
 
 from scipy.special import erf, log_ndtr
 
-from sottovoce.accounting import gdp, renyi
+from sottovoce.accounting import gdp
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.checks import positive, whole
 from sottovoce.accounting.events import (
@@ -35,13 +33,18 @@ UNITS_PER_ONE = 2**50
 # Part of delta a cap leaves to the noise's lattice.
 LATTICE_SHARE = Fraction(1, 1000)
 # More than the rounding of a square root, a quotient and a square.
-_SLACK = Fraction(1, 2**49)
+SLACK = Fraction(1, 2**49)
 
 
 class Currency(ABC):
     """A way of adding up privacy loss that stays valid when queries depend on earlier answers."""
 
     name: ClassVar[str]
+
+    @property
+    def declared(self) -> tuple[str, float | None]:
+        """Name and order, by which `named` finds it again."""
+        return self.name, None
 
     @property
     @abstractmethod
@@ -121,28 +124,28 @@ class Gdp(Currency):
     def cost(self, event: Event) -> Fraction:
         match event:
             case GaussianEvent():
-                return _mu_squared(event)
+                return mu_squared_of(event)
             case PureEvent():
                 return Fraction(gdp.mu_of_pure(event.epsilon)) ** 2
             case SubsampledGaussianEvent() | SharedBatchEvent():
                 raise _needs_renyi()
             case _:
-                raise _unknown(event)
+                raise unpriced(event)
 
     def worth(self, epsilon: float, delta: float) -> float:
         mu = gdp.mu_of(epsilon, delta)
         return math.nextafter(mu * mu, 0.0)
 
     def epsilon(self, units: Units, delta: float) -> float:
-        mu = math.nextafter(math.sqrt(math.nextafter(float(_value(units)), math.inf)), math.inf)
+        mu = math.nextafter(math.sqrt(math.nextafter(float(amount_of(units)), math.inf)), math.inf)
         return gdp.epsilon_of(mu, delta)
 
     def mu_squared(self, units: Units) -> float:
-        return float(_value(units) * (1 - _SLACK))
+        return float(amount_of(units) * (1 - SLACK))
 
     def pure_epsilon(self, units: Units) -> float:
         """log(Phi(mu/2) / Phi(-mu/2)), the inverse of `gdp.mu_of_pure`."""
-        mu = math.sqrt(_value(units)) * (1.0 - 1e-12)
+        mu = math.sqrt(amount_of(units)) * (1.0 - 1e-12)
         if mu < 1.0:
             return 2.0 * math.atanh(float(erf(mu / math.sqrt(8.0)))) * (1.0 - 1e-12)
         return float(log_ndtr(mu / 2.0) - log_ndtr(-mu / 2.0)) * (1.0 - 1e-12)
@@ -151,91 +154,12 @@ class Gdp(Currency):
         raise _needs_renyi()
 
 
-@final
-@dataclass(frozen=True)
-class Renyi(Currency):
-    """Counts Renyi divergence at one order, fixed beforehand (Feldman & Zrnic 2021)."""
-
-    order: float
-    name: ClassVar[str] = "renyi"
-
-    def __post_init__(self) -> None:
-        order = positive("order", self.order)
-        if order <= 1.0:
-            raise ParameterError(
-                f"a Renyi order must be above 1, got {order:g}. best_order finds a good one."
-            )
-        object.__setattr__(self, "order", order)
-
-    @property
-    def label(self) -> str:
-        return f"Renyi divergence (order {self.order:g})"
-
-    def cost(self, event: Event) -> Fraction:
-        order = Fraction(self.order)
-        match event:
-            case GaussianEvent():
-                return renyi.gaussian(order, _mu_squared(event))
-            case PureEvent():
-                return renyi.pure(order, Fraction(event.epsilon))
-            case SubsampledGaussianEvent():
-                return renyi.batched(order, _mu_squared(event), event.batch, event.population, event.draw)
-            case SharedBatchEvent():
-                together = sum((_mu_squared(part) for part in event.parts), Fraction(0))
-                return renyi.batched(order, together, event.batch, event.population)
-            case _:
-                raise _unknown(event)
-
-    def worth(self, epsilon: float, delta: float) -> float:
-        return renyi.renyi_of(self.order, epsilon, delta)
-
-    def epsilon(self, units: Units, delta: float) -> float:
-        """Past the rounding of the three terms of `renyi.epsilon_of_renyi`, each at most their sum."""
-        value = math.nextafter(float(_value(units)), math.inf)
-        found = renyi.epsilon_of_renyi(self.order, value, delta)
-        return found + 1e-14 * (found + 2.0 * value + 1.0)
-
-    def mu_squared(self, units: Units) -> float:
-        return float(2 * _value(units) / Fraction(self.order) * (1 - _SLACK))
-
-    def pure_epsilon(self, units: Units) -> float:
-        value = float(_value(units) * (1 - _SLACK))
-        return max(value, math.sqrt(2.0 * value / self.order) * (1.0 - 2.0**-49))
-
-    def multiplier(self, units: Units, batch: int, population: int, draw: Draw = Draw.FIXED) -> float:
-        sizes = whole("batch", batch), whole("population", population)
-        return _multiplier(self, whole("units", units), *sizes, draw)
-
-
-@lru_cache(maxsize=1024)
-def _multiplier(currency: Renyi, units: Units, batch: int, population: int, draw: Draw) -> float:
-    """Bisection on mu^2, of which the price is an increasing function."""
-    if batch > population:
-        raise ParameterError(f"batch={batch} exceeds population={population}.")
-    order, allowed = Fraction(currency.order), Fraction(units, UNITS_PER_ONE)
-
-    def fits(mu_squared: float) -> bool:
-        return renyi.batched(order, Fraction(mu_squared), batch, population, draw) <= allowed
-
-    low = currency.mu_squared(units)
-    high = 2.0 * low
-    while fits(high):
-        low, high = high, 2.0 * high
-    while high > low * (1.0 + 2.0**-22):
-        middle = math.sqrt(low * high)
-        if fits(middle):
-            low = middle
-        else:
-            high = middle
-    # A little more noise than needed, so that rounding of sensitivity * multiplier cannot raise the price.
-    return (1.0 + 2.0**-40) / math.sqrt(low)
-
-
-def _mu_squared(event: GaussianEvent | SubsampledGaussianEvent) -> Fraction:
+def mu_squared_of(event: GaussianEvent | SubsampledGaussianEvent) -> Fraction:
     return (Fraction(event.sensitivity) / Fraction(event.scale)) ** 2
 
 
-def _value(units: Units) -> Fraction:
+def amount_of(units: Units) -> Fraction:
+    """Units as the number they stand for."""
     return Fraction(whole("units", units), UNITS_PER_ONE)
 
 
@@ -246,36 +170,27 @@ def _needs_renyi() -> UnsupportedEvent:
     )
 
 
-def _unknown(event: object) -> UnsupportedEvent:
+def unpriced(event: object) -> UnsupportedEvent:
     return UnsupportedEvent(
         f"{type(event).__name__} has no known price. Nothing was released. "
         "Describe the query by an event of sottovoce.accounting.events."
     )
 
 
-# Small orders suit large epsilon, large ones small epsilon.
-ORDERS: tuple[int, ...] = (*range(2, 65), 80, 96, 128, 160, 192, 256, 512, 1024, 2048, 4096)
+def named(name: str, order: float | None) -> Currency:
+    """The currency that a user or a file names."""
+    if not isinstance(name, str):
+        raise ParameterError(f'currency must be "gdp" or "renyi", got {type(name).__name__}.')
+    if name == Gdp.name:
+        if order is not None:
+            raise ParameterError('a gdp ledger has no order. Leave it out, or pass currency="renyi".')
+        return Gdp()
+    if name == "renyi":
+        from sottovoce.accounting.renyi.currency import Renyi
 
-
-def best_order(budget: Budget, plan: Iterable[tuple[Event, int]]) -> int:
-    """The order of the grid `ORDERS` at which the planned (event, times) fill the least part of the cap.
-
-    The order must not depend on data or on answers, so the plan is made of public numbers."""
-    planned = [(event, whole("times", times)) for event, times in plan]
-    if not planned:
-        raise ParameterError("plan is empty. Pass at least one (event, times).")
-    filled: dict[int, Fraction] = {}
-    for order in ORDERS:
-        currency = Renyi(order)
-        try:
-            cap = currency.cap(budget)
-        except ParameterError:
-            continue
-        spent = sum(times * currency.price(event) for event, times in planned)
-        filled[order] = Fraction(spent, cap)
-    if not filled:
-        raise ParameterError(
-            f"no Renyi order up to {ORDERS[-1]} can express epsilon={budget.epsilon:g}, "
-            f"delta={budget.delta:g}. Raise epsilon, or use a gdp ledger."
-        )
-    return min(filled, key=lambda order: filled[order])
+        if order is None:
+            raise ParameterError(
+                "a renyi ledger needs its order from the start. best_order finds a good one."
+            )
+        return Renyi(order)
+    raise ParameterError(f'currency must be "gdp" or "renyi", got {name!r}.')

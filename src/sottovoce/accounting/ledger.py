@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Self, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Gdp, Renyi, Units
-from sottovoce.accounting.entries import Declaration
+from sottovoce.accounting.currency import Currency, Gdp, Units, named
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.run import Run
@@ -19,7 +18,7 @@ from sottovoce.accounting.store import Grant, MemoryStore, Store
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.accounting.statement import Anchor, Statement
+    from sottovoce.accounting.disk.statement import Anchor, Statement
 
 
 @final
@@ -44,7 +43,7 @@ class Ledger:
         if not isinstance(cap, Budget):
             raise ParameterError("cap must be a Budget. Write Ledger(Budget(epsilon=1.0, delta=1e-6)).")
         self._cap = cap
-        self._currency = _currency(currency, order)
+        self._currency = named(currency, order)
         self._allowed = Allowance.of(cap, self._currency)
         self._unit = unit_of(unit)
         self._store: Store = MemoryStore() if store is None else store
@@ -64,7 +63,8 @@ class Ledger:
 
         Cap, currency and unit are fixed for good. Refused where the data set is known, or where the file was
         deleted: a fresh cap is never granted for records that were charged before without a word."""
-        from sottovoce.accounting.sqlite_store import create_store
+        from sottovoce.accounting.disk.entries import Declaration
+        from sottovoce.accounting.disk.sqlite_store import create_store
 
         fresh = cls(cap, currency=currency, order=order, unit=unit)
         declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit)
@@ -86,10 +86,10 @@ class Ledger:
         `cap`, `currency` and `order` may be left out; given, they must be what was declared. Names are
         compared without regard to case and outer or repeated blanks. Charges are on disk before anything
         is released, and every process that opens the file spends from the same cap."""
-        from sottovoce.accounting.sqlite_store import open_store
+        from sottovoce.accounting.disk.sqlite_store import open_store
 
         if currency is not None or order is not None:
-            _currency(Gdp.name if currency is None else currency, order)
+            named(Gdp.name if currency is None else currency, order)
         if cap is not None:
             cls(cap)
         store, declared = open_store(path, dataset)
@@ -124,7 +124,7 @@ class Ledger:
 
     @property
     def order(self) -> float | None:
-        return self._currency.order if isinstance(self._currency, Renyi) else None
+        return self._currency.declared[1]
 
     @property
     def identity(self) -> str:
@@ -214,7 +214,7 @@ class Ledger:
 
     def verify(self, anchor: Anchor | None = None) -> Statement:
         """Read the whole file again and check every seal and total; see `statement.verify`."""
-        from sottovoce.accounting.statement import verify
+        from sottovoce.accounting.disk.statement import verify
 
         if self._store.address is None:
             raise LedgerError(
@@ -257,19 +257,3 @@ def _reopened(path: str, dataset: str, identity: str) -> Ledger:
             f"the ledger at {path} is not the one that was pickled. Open the right file with Ledger.open."
         )
     return ledger
-
-
-def _currency(name: str, order: float | None) -> Currency:
-    if not isinstance(name, str):
-        raise ParameterError(f'currency must be "gdp" or "renyi", got {type(name).__name__}.')
-    if name == Gdp.name:
-        if order is not None:
-            raise ParameterError('a gdp ledger has no order. Leave it out, or pass currency="renyi".')
-        return Gdp()
-    if name == Renyi.name:
-        if order is None:
-            raise ParameterError(
-                "a renyi ledger needs its order from the start. best_order finds a good one."
-            )
-        return Renyi(order)
-    raise ParameterError(f'currency must be "gdp" or "renyi", got {name!r}.')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -13,8 +14,9 @@ import numpy as np
 
 from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import LATTICE_SHARE, Currency, Gdp, Renyi
+from sottovoce.accounting.currency import LATTICE_SHARE, Gdp, named
 from sottovoce.accounting.relations import Relation
+from sottovoce.errors import ParameterError
 
 
 @final
@@ -100,7 +102,10 @@ def _summed(presets: tuple[Preset, ...], steps: int = 1) -> tuple[float, float]:
     move the chain's by at most their sum, which at the chain's epsilon costs (1 + e^epsilon) sum v_i.
     In gdp, over `steps` neighbours, mu grows by that factor and mu^2 by its square."""
     kinds = {(preset.currency, preset.order, preset.relation) for preset in presets}
-    currency = _currency(*kinds.pop()[:2])
+    name, order, _ = kinds.pop()
+    currency = None
+    with suppress(ParameterError):
+        currency = named(name, order)
     if kinds or currency is None:
         return math.inf, math.inf
     smallest = float(Fraction(min(preset.delta for preset in presets)) * (1 - LATTICE_SHARE))
@@ -111,12 +116,6 @@ def _summed(presets: tuple[Preset, ...], steps: int = 1) -> tuple[float, float]:
         return epsilon, smallest + (1.0 + math.exp(epsilon)) * variation * (1.0 + 1e-12)
     except OverflowError:
         return epsilon, math.inf
-
-
-def _currency(name: str, order: float | None) -> Currency | None:
-    if name == Gdp.name and order is None:
-        return Gdp()
-    return Renyi(order) if name == Renyi.name and order is not None else None
 
 
 def _as_typed(number: float) -> Decimal:

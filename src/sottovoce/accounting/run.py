@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Renyi, Units
+from sottovoce.accounting.currency import Currency, Units
 from sottovoce.accounting.events import Event, Query
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
@@ -70,15 +70,15 @@ class Run:
     @property
     def preset(self) -> Preset:
         """What this run was allowed, for results that are computed from what it released."""
-        currency = self.currency
+        currency, order = self.currency.declared
         return Preset(
             run=self._identity,
             epsilon=self._budget.epsilon,
             delta=self._budget.delta,
             relation=self._budget.relation,
             value_asked=Query.VALUE.value in self._on,
-            currency=currency.name,
-            order=currency.order if isinstance(currency, Renyi) else None,
+            currency=currency,
+            order=order,
             unit=self._ledger.unit,
         )
 

@@ -80,7 +80,7 @@ def adopt(path: File) -> None:
 
     Only you can know that no other copy is in use: two copies could each be spent whole.
     """
-    from sottovoce.accounting.statement import adopt as make_home
+    from sottovoce.accounting.disk.statement import adopt as make_home
     from sottovoce.cli import output as out
 
     make_home(path)
@@ -88,7 +88,7 @@ def adopt(path: File) -> None:
 
 
 def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> None:
-    from sottovoce.accounting.statement import verify as checked
+    from sottovoce.accounting.disk.statement import verify as checked
     from sottovoce.cli import output as out
 
     statement = checked(path, None if anchor is None else out.saved_run(anchor)[0])

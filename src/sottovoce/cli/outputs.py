@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from sottovoce.accounting.identity import SUFFIXES, belongs_to_ledger
+from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
 from sottovoce.errors import DataError, LedgerError
 from sottovoce.files import insist_writable
 

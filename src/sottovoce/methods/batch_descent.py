@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
-from sottovoce.accounting.renyi import rho_published
+from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.curvature import curvature_of

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.accounting.renyi import rho_published
+from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import spectral_margin
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.paper.constants import PUBLISHED_SLACK, trial_count

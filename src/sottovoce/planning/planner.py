@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of
-from sottovoce.accounting.renyi import rho_published
+from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import ParameterError
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
 from sottovoce.inference.measuring import insist_inferable

@@ -51,7 +51,7 @@ BASE = (
     ),
     Mutant(
         "a seal that leaves out what was charged",
-        "accounting/entries.py",
+        "accounting/disk/entries.py",
         "self.kind, self.at, self.body]",
         "self.kind, self.at]",
         "tests/accounting/test_ledger_damage.py",
@@ -72,7 +72,7 @@ BASE = (
     ),
     Mutant(
         "a ledger not told from other files",
-        "accounting/identity.py",
+        "accounting/disk/identity.py",
         'return start.startswith(_HEADER) and number == APPLICATION.to_bytes(4, "big")',
         "return False",
         "tests/system/test_outputs.py",

@@ -54,7 +54,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "sampled Gaussian at half its rate",
-        "accounting/poisson.py",
+        "accounting/renyi/poisson.py",
         "math.log(batch / population)",
         "math.log(batch / population / 2)",
         POISSON,

@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import sottovoce as sv
-from sottovoce.accounting.subsampling import subsampled_gaussian
+from sottovoce.accounting.renyi.subsampling import subsampled_gaussian
 from sottovoce.datasets import covertype
 from sottovoce.methods.paper.constants import NoiseShare, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap

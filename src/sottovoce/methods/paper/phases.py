@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
-from sottovoce.accounting.renyi import rho_published
+from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from sottovoce.accounting.allowance import Allowance
-from sottovoce.accounting.currency import Gdp, Renyi
-from sottovoce.accounting.entries import Account, Entry, EntryKind, broken, read_grant, read_home
+from sottovoce.accounting.currency import named
+from sottovoce.accounting.disk.entries import Account, Entry, EntryKind, broken, read_grant, read_home
+from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
-from sottovoce.accounting.ledger_file import LedgerFile
 from sottovoce.errors import LedgerError
 
 
@@ -117,7 +117,7 @@ def _insist_anchored(path: str, anchor: Anchor, identities: set[str], seals: set
 
 def _dataset(name: str, account: Account) -> DatasetStatement:
     declared = account.declared
-    currency = Gdp() if declared.order is None else Renyi(declared.order)
+    currency = named(declared.currency, declared.order)
     return DatasetStatement(name, account.identity, Allowance.of(declared.cap, currency), account)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import final
 
-from sottovoce.accounting.entries import (
+from sottovoce.accounting.disk.entries import (
     Account,
     Chain,
     Declaration,
@@ -14,8 +14,8 @@ from sottovoce.accounting.entries import (
     write_declaration,
     write_grant,
 )
-from sottovoce.accounting.identity import dataset_name, known_as
-from sottovoce.accounting.ledger_file import LedgerFile
+from sottovoce.accounting.disk.identity import dataset_name, known_as
+from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import LedgerError
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from sottovoce.accounting.subsampling import SLACK, log_binomials
+from sottovoce.accounting.renyi.subsampling import SLACK, log_binomials
 
 
 @lru_cache(maxsize=4096)

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import final
 
-from sottovoce.accounting.entries import Chain, Entry, EntryKind, Home, broken, write_home
-from sottovoce.accounting.identity import APPLICATION, Mark, Witness, birth_of
+from sottovoce.accounting.disk.entries import Chain, Entry, EntryKind, Home, broken, write_home
+from sottovoce.accounting.disk.identity import APPLICATION, Mark, Witness, birth_of
 from sottovoce.errors import LedgerError, ParameterError
 
 WAIT_SECONDS = 60.0

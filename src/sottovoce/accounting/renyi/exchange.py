@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import Draw
-from sottovoce.accounting.poisson import sampled_gaussian
-from sottovoce.accounting.subsampling import subsampled_gaussian
+from sottovoce.accounting.renyi.poisson import sampled_gaussian
+from sottovoce.accounting.renyi.subsampling import subsampled_gaussian
 from sottovoce.errors import ParameterError
 
 # Absolute error allowed for in the logarithm of delta.
