@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Question, Questions
 
@@ -78,6 +79,11 @@ class Adapt(Method):
                 raise ParameterError(f"{name} must be above 0 and at most 0.2.")
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.adapt_forecast import AdaptProspect
+
+        return AdaptProspect(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Vector
     from sottovoce.methods.curvature import Bend
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.methods.loop import Evidence
     from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives, Questions
@@ -79,6 +80,11 @@ class BatchDescent(Method):
     def planned(self, n: int) -> int:
         """Steps of a run on so many records."""
         return min(self.steps, max(self.looks, round(self.passes * n / self.batch(n))))
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.batch_descent_forecast import BatchProspect
+
+        return BatchProspect(self)
 
     def amplified(
         self, problem: Problem, start: Vector, goal: Goal, budget: Budget

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
 
@@ -71,6 +72,11 @@ class Cubic(Method):
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.cubic_forecast import CubicProspect
+
+        return CubicProspect(self)
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         return True

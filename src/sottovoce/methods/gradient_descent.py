@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
 
@@ -81,6 +82,11 @@ class GradientDescent(Method):
         for name in ("descent_share", "curvature_share"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.gradient_descent_forecast import DescentProspect
+
+        return DescentProspect(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         if goal.tolerance is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Derivatives, Questions
 
@@ -209,6 +210,10 @@ class Method(ABC):
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         """Whether a run may ask for a Hessian as a matrix, or for its smallest eigenvalue."""
         return False
+
+    def prospect(self) -> Prospect:
+        """What a budget buys of this method, from its own prices, without data."""
+        raise ParameterError("a plan is made for the methods of the registry; pass one of their names.")
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         """Refuse, before anything is charged, what public numbers already rule out."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.methods.steps import StepRule
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
@@ -54,6 +55,11 @@ class Majorize(Method):
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.majorize_forecast import MajorizeProspect
+
+        return MajorizeProspect(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)

@@ -13,10 +13,8 @@ from sottovoce.errors import ParameterError
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
 from sottovoce.inference.measuring import insist_inferable
 from sottovoce.methods.choice import chosen as choose
+from sottovoce.methods.forecast import QueryNoise, least
 from sottovoce.methods.loop import Method
-from sottovoce.planning.forecast import least
-from sottovoce.planning.outline import QueryNoise
-from sottovoce.planning.prospects import prospect_of
 from sottovoce.planning.quotes import Quotes
 from sottovoce.regularizers import L2
 from sottovoce.result import Tolerance
@@ -175,7 +173,7 @@ def plan(
     outline = shape.outline(n)
     choice = choose(method, outline.problem, tolerance)
     chosen = choice.method
-    prospect = prospect_of(chosen)
+    prospect = chosen.prospect()
     goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(outline.problem, goal)
     quotes = Quotes.of(outline, chosen, goal, budget)

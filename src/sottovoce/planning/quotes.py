@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from sottovoce.accounting import Ledger
+from sottovoce.methods.forecast import QueryNoise
 from sottovoce.methods.loop import Evidence, Walk
-from sottovoce.planning.outline import QueryNoise
 from sottovoce.privacy.prices import Prices
 from sottovoce.questions import Answer, Gradient, Grid, Question, Trials
 from sottovoce.training import account_for, goal_for

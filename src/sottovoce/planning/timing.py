@@ -16,7 +16,7 @@ from sottovoce.risks.softmax import SoftmaxRisk
 
 if TYPE_CHECKING:
     from sottovoce.losses import Loss
-    from sottovoce.planning.forecast import Costs
+    from sottovoce.methods.forecast import Costs
     from sottovoce.questions import Question
     from sottovoce.regularizers import Regularizer
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.methods.paper.descent import CurvatureDescent
     from sottovoce.methods.paper.trust_region import TrustRegion
     from sottovoce.problem import Problem
@@ -88,6 +89,11 @@ class PaperMethod(Method):
             raise ParameterError("first_share must lie strictly between 0 and 1.")
         if not 0.0 < self.accuracy < 1.0:
             raise ParameterError("accuracy must lie strictly between 0 and 1.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.paper.forecast import PaperProspect
+
+        return PaperProspect(self)
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         """Published calibration and shared batches ask for matrices; others, where it matters, for a look."""

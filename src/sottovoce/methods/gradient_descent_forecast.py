@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
+from sottovoce.methods.forecast import Costs, Prospect, just_tested
 from sottovoce.methods.paper.constants import Curve, NoiseShare
 from sottovoce.methods.paper.phases import optimistic
-from sottovoce.planning.forecast import Costs, Prospect, just_tested
 from sottovoce.questions import Gradient, SmallestEigenvalue
 from sottovoce.result import Tolerance
 
 if TYPE_CHECKING:
+    from sottovoce.methods.forecast import QueryNoise
     from sottovoce.methods.gradient_descent import GradientDescent
-    from sottovoce.planning.outline import QueryNoise
     from sottovoce.planning.quotes import Quotes
 
 _ANY = 1e6

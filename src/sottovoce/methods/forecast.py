@@ -5,19 +5,47 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from sottovoce.result import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sottovoce.planning.outline import QueryNoise
     from sottovoce.planning.quotes import Quotes
     from sottovoce.problem import Problem
+    from sottovoce.questions import Question
 
 _SMALLEST = 1e-12
 """No forecast looks for a tolerance below this."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QueryNoise:
+    """One kind of query: how often a run expects to ask it, its share of the budget each time, the noise sd
+    of an entry, and the norm of all its noise; for a matrix the norm is the spectral one.
+
+    `scale` is near the end of a run, where weights are long. `first` is the sd of the first such answer, at
+    the starting weights: exact, where no earlier answer decides its price. `part` of the records are read."""
+
+    question: Question[Any]
+    times: int
+    share: float
+    scale: float
+    norm: float
+    first: float
+    part: float = 1.0
+
+    @property
+    def query(self) -> str:
+        """The question's name."""
+        return self.question.kind.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready values."""
+        numbers = {name: getattr(self, name) for name in ("times", "share", "scale", "norm", "first", "part")}
+        return {"query": self.query, **numbers}
 
 
 @final

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, final
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import spectral_margin
 from sottovoce.errors import BudgetExceeded
+from sottovoce.methods.forecast import Costs, Prospect, just_tested
 from sottovoce.methods.paper.constants import PUBLISHED_SLACK, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap, PublicGap
 from sottovoce.methods.paper.opt import SearchedSteps
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.methods.paper.trust_region import TrustRegionMethod
-from sottovoce.planning.forecast import Costs, Prospect, just_tested
 from sottovoce.questions import Gradient, Hessian
 
 if TYPE_CHECKING:
+    from sottovoce.methods.forecast import QueryNoise
     from sottovoce.methods.paper.phases import PaperMethod, Schedule
     from sottovoce.methods.paper.pricing import Sufficient
-    from sottovoce.planning.outline import QueryNoise
     from sottovoce.planning.quotes import Quotes
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import Levels, scalar_margin
-from sottovoce.planning.forecast import Costs, Prospect
-from sottovoce.planning.forecast_ours import bound_at_the_end, measurements
+from sottovoce.methods.expected import bound_at_the_end, measurements
+from sottovoce.methods.forecast import Costs, Prospect
 from sottovoce.questions import Gradient, Hessian, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.methods.batch_descent import BatchDescent
-    from sottovoce.planning.outline import QueryNoise
+    from sottovoce.methods.forecast import QueryNoise
     from sottovoce.planning.quotes import Quotes
 
 

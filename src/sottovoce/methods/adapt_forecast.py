@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.adapt import insist_adaptable, share
+from sottovoce.methods.expected import gradients, measurements, shown
+from sottovoce.methods.forecast import Costs, Forecast, Prospect
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.planning.forecast import Costs, Forecast, Prospect
-from sottovoce.planning.forecast_ours import gradients, measurements, shown
 from sottovoce.questions import ColumnMoments, GradientNorm, Gram, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.adapt import Adapt
-    from sottovoce.planning.outline import QueryNoise
+    from sottovoce.methods.forecast import QueryNoise
     from sottovoce.planning.quotes import Quotes
 
 _LEFT = 0.5

@@ -1,0 +1,76 @@
+"""Forecast of `cubic`: its own shares of the budget along an expected path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from sottovoce.methods.cubic import CubicReserve
+from sottovoce.methods.expected import Path, expected_path, gradients, measurements, planned, shown
+from sottovoce.methods.forecast import Costs, Prospect
+from sottovoce.methods.measurement import curvature_in_doubt
+from sottovoce.methods.shares import Growing, Tracking
+from sottovoce.questions import Hessian
+
+if TYPE_CHECKING:
+    from sottovoce.methods.cubic import Cubic
+    from sottovoce.planning.quotes import Quotes
+
+
+@final
+@dataclass(frozen=True)
+class CubicProspect(Prospect):
+    """A gradient, a Hessian and one release of trials at each bold step; then a gradient a step."""
+
+    method: Cubic
+    free: ClassVar[bool] = True
+
+    def reaches(self, quotes: Quotes) -> bool:
+        tolerance = quotes.goal.tolerance
+        assert tolerance is not None
+        assert tolerance.curvature is not None
+        return self.curvature(quotes) <= tolerance.curvature and self._path(quotes).certified
+
+    def curvature(self, quotes: Quotes) -> float:
+        levels = self.method.levels(quotes.problem, quotes.goal)
+        return shown(quotes.noise(Hessian, self._aside(quotes).hessian), quotes, levels)
+
+    def costs(self, quotes: Quotes) -> Costs:
+        method, aside = self.method, self._aside(quotes)
+        levels, visits = (
+            method.levels(quotes.problem, quotes.goal),
+            method.visits(quotes.problem, quotes.goal),
+        )
+        if quotes.goal.tolerance is not None:
+            units, end = self._path(quotes).units, []
+        else:
+            kept = int(quotes.units * method.measure_share)
+            curvature = kept if curvature_in_doubt(quotes.problem, None) else 0
+            left = self._left(quotes) - kept - curvature
+            units = planned(quotes, method.shares or Growing(), levels, left, visits)
+            end = measurements(quotes, levels, kept, curvature)
+        bold = min(len(units), self._steps(quotes))
+        noise = (
+            gradients(quotes, units),
+            quotes.noise(Hessian, aside.hessian, bold),
+            quotes.noise(quotes.trials(len(method.ladder)), aside.trials, bold),
+            *end,
+        )
+        return Costs(steps=visits, noise=noise)
+
+    def _path(self, quotes: Quotes) -> Path:
+        assert quotes.goal.tolerance is not None
+        shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient, most=2.0)
+        levels = self.method.levels(quotes.problem, quotes.goal)
+        visits = self.method.visits(quotes.problem, quotes.goal)
+        return expected_path(quotes, shares, levels, self._left(quotes), visits)
+
+    def _left(self, quotes: Quotes) -> int:
+        aside = self._aside(quotes)
+        return quotes.units - self._steps(quotes) * (aside.hessian + aside.trials)
+
+    def _steps(self, quotes: Quotes) -> int:
+        return self.method.free_steps if quotes.goal.tolerance is None else self.method.steps
+
+    def _aside(self, quotes: Quotes) -> CubicReserve:
+        return CubicReserve.of(self.method, quotes.units, self._steps(quotes))

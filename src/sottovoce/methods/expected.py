@@ -1,0 +1,93 @@
+"""What forecasts of several methods expect: a path that halves the gradient, and the questions at its end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
+from sottovoce.methods.measurement import scalar_pays
+from sottovoce.questions import Gradient, GradientNorm, SmallestEigenvalue
+
+if TYPE_CHECKING:
+    from sottovoce.certificate import Levels
+    from sottovoce.methods.forecast import QueryNoise
+    from sottovoce.methods.shares import Shares
+    from sottovoce.planning.quotes import Quotes
+
+_CONTRACTION = 0.5
+"""What a step leaves of the gradient, as long as that is more than its noise."""
+
+
+@final
+@dataclass(frozen=True)
+class Path:
+    """Units of each gradient, and whether the last of them certifies."""
+
+    units: tuple[int, ...]
+    certified: bool
+
+
+def expected_path(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: int) -> Path:
+    """The visits as the shares would price them if each step halved the gradient down to its own noise.
+
+    The first gradient is half as long as any can be; a step leaves behind the noise of its answer."""
+    assert quotes.goal.tolerance is not None
+    walk, dim = quotes.walk(levels), quotes.problem.dim
+    wanted, paid = quotes.goal.tolerance.gradient, list[int]()
+    length = quotes.problem.gradient_ceiling(quotes.start) / 2.0
+    for visit in range(visits):
+        units = shares.units(walk, left, visit, visits)
+        if units < 1:
+            return Path(tuple(paid), certified=False)
+        left -= units
+        paid.append(units)
+        scale = quotes.gradient_scale(units)
+        noise = scale * math.sqrt(dim)
+        seen = math.hypot(length, noise)
+        if length < wanted and norm_bound(seen, scale, dim, levels.gradient)[0] <= wanted:
+            return Path(tuple(paid), certified=True)
+        walk.evidence = quotes.seen(walk.w, seen, scale)
+        length = max(_CONTRACTION * length, noise)
+    return Path(tuple(paid), certified=False)
+
+
+def planned(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: int) -> tuple[int, ...]:
+    """Units of each gradient of a run that takes all its steps."""
+    walk, paid = quotes.walk(levels), []
+    for visit in range(visits):
+        paid.append(shares.units(walk, left, visit, visits))
+        left -= paid[-1]
+    return tuple(paid)
+
+
+def gradients(quotes: Quotes, units: tuple[int, ...]) -> QueryNoise:
+    """The most precise of them, and the first."""
+    return quotes.noise(Gradient, max(units), len(units), first=units[0])
+
+
+def shown(hessian: QueryNoise, quotes: Quotes, levels: Levels) -> float:
+    """The curvature that a noisy Hessian of a flat risk shows, or the structural floor: noise and margin."""
+    margin = spectral_margin(hessian.scale, quotes.problem.dim, levels.curvature(1))
+    return min(-quotes.problem.curvature_floor, hessian.norm + margin)
+
+
+def measurements(quotes: Quotes, levels: Levels, left: int, curvature: int) -> list[QueryNoise]:
+    """The questions at the end of a run without a tolerance."""
+    scalar = left // 2 if scalar_pays(quotes.problem.dim, levels.at_the_end().gradient) else 0
+    asked = [quotes.noise(Gradient, left - scalar)]
+    if scalar:
+        asked.append(quotes.noise(GradientNorm, scalar))
+    if curvature:
+        asked.append(quotes.noise(SmallestEigenvalue, curvature))
+    return asked
+
+
+def bound_at_the_end(quotes: Quotes, levels: Levels, asked: list[QueryNoise], length: float) -> float:
+    """What these questions certify of a gradient of this length."""
+    level, (gradient, *others) = levels.at_the_end().gradient, asked
+    for other in others:
+        if other.query == GradientNorm.kind:
+            return length + scalar_margin(other.scale, level)
+    return norm_bound(math.hypot(length, gradient.norm), gradient.scale, quotes.problem.dim, level)[0]

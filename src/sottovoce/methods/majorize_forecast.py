@@ -1,0 +1,79 @@
+"""Forecast of `majorize`: its own shares of the budget along an expected path."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from sottovoce.methods.expected import Path, expected_path, gradients, measurements, planned, shown
+from sottovoce.methods.forecast import Costs, Prospect
+from sottovoce.methods.majorize import MajorizeReserve
+from sottovoce.methods.majorizers import MajorizerShape, shape_for
+from sottovoce.methods.measurement import curvature_in_doubt
+from sottovoce.methods.shares import Growing, Tracking
+from sottovoce.questions import Gram, GramDiagonal, Hessian
+
+if TYPE_CHECKING:
+    from sottovoce.methods.majorize import Majorize
+    from sottovoce.planning.quotes import Quotes
+
+
+@final
+@dataclass(frozen=True)
+class MajorizeProspect(Prospect):
+    """One question about the features, then a gradient a step."""
+
+    method: Majorize
+    free: ClassVar[bool] = True
+
+    def reaches(self, quotes: Quotes) -> bool:
+        tolerance = quotes.goal.tolerance
+        assert tolerance is not None
+        assert tolerance.curvature is not None
+        return self.curvature(quotes) <= tolerance.curvature and self._path(quotes).certified
+
+    def curvature(self, quotes: Quotes) -> float:
+        if not curvature_in_doubt(quotes.problem, quotes.goal.tolerance):
+            return -quotes.problem.curvature_floor
+        aside, levels = self._aside(quotes), self.method.levels(quotes.problem, quotes.goal)
+        return shown(quotes.noise(Hessian, aside.curvature), quotes, levels)
+
+    def costs(self, quotes: Quotes) -> Costs:
+        aside, shape = self._aside(quotes), self._shape(quotes)
+        noise = []
+        match shape:
+            case MajorizerShape.DENSE:
+                noise.append(quotes.noise(lambda _: Gram(), aside.gram))
+            case MajorizerShape.DIAGONAL:
+                noise.append(quotes.noise(lambda _: GramDiagonal(), aside.gram))
+        if quotes.goal.tolerance is not None:
+            noise.insert(0, gradients(quotes, self._path(quotes).units))
+            if aside.curvature:
+                noise.append(quotes.noise(Hessian, aside.curvature))
+        else:
+            levels, steps = self.method.levels(quotes.problem, quotes.goal), self.method.steps
+            left = self._left(quotes) - aside.measured
+            units = planned(quotes, self.method.shares or Growing(), levels, left, steps)
+            noise.insert(0, gradients(quotes, units))
+            noise += measurements(quotes, levels, aside.measured, aside.curvature)
+        return Costs(steps=self.method.steps, noise=tuple(noise), majorizer=shape.value)
+
+    def _path(self, quotes: Quotes) -> Path:
+        assert quotes.goal.tolerance is not None
+        shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient)
+        levels = self.method.levels(quotes.problem, quotes.goal)
+        return expected_path(quotes, shares, levels, self._left(quotes), self.method.steps + 1)
+
+    def _left(self, quotes: Quotes) -> int:
+        """What is left for gradients."""
+        aside = self._aside(quotes)
+        asked = aside.gram if self._shape(quotes) is not MajorizerShape.SCALAR else 0
+        return quotes.units - asked - aside.curvature
+
+    def _shape(self, quotes: Quotes) -> MajorizerShape:
+        return shape_for(quotes.problem, math.sqrt(quotes.prices.mu_squared(self._aside(quotes).gram)))
+
+    def _aside(self, quotes: Quotes) -> MajorizeReserve:
+        in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)
+        return MajorizeReserve.of(self.method, quotes.units, in_doubt)
