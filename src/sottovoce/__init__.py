@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sottovoce.data.encoder import BoundedEncoder
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
-    from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
+    from sottovoce.estimators.linear import PrivateClassifier
+    from sottovoce.estimators.regressor import PrivateRegressor
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
     from sottovoce.model import Model
@@ -36,7 +37,7 @@ _HOMES = {
     "Model": "sottovoce.model",
     "Plan": "sottovoce.planning.planner",
     "PrivateClassifier": "sottovoce.estimators.linear",
-    "PrivateRegressor": "sottovoce.estimators.linear",
+    "PrivateRegressor": "sottovoce.estimators.regressor",
     "PrivateSearch": "sottovoce.estimators.search",
     "Records": "sottovoce.data.records",
     "Result": "sottovoce.result",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,6 +36,7 @@ from sottovoce.risks.softmax import SoftmaxRisk
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:
+    from sottovoce.data.cell import Label
     from sottovoce.data.columns import Target
     from sottovoce.methods.loop import Method
     from sottovoce.result import Tolerance
@@ -57,6 +58,9 @@ def fit(
     relation: str = "replace-one",
     person: str | None = None,
     persons: int | None = None,
+    weight: str | None = None,
+    weight_cap: float | None = None,
+    class_weight: Mapping[Label, float] | None = None,
     dataset: str = "",
     loss: str | None = None,
     regularizer: str = "l2",
@@ -84,16 +88,23 @@ def fit(
     train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
     is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. `person`
     names the column of people's keys, if the schema does not; `persons` declares how many there are, as
-    zero-out demands. `evaluate` is a share of the rows to hold out and of the budget to measure the model on
-    them. `purpose` and `contact` go into the model file and its report. All else is as for `minimize`. The
-    model holds what was released and what was declared, nothing else."""
+    zero-out demands. `weight` names the column of what rows count, up to the declared `weight_cap`, and
+    `class_weight` = {label: weight} what those of a class do, in place of what the schema says. `evaluate` is
+    a share of the rows to hold out and of the budget to measure the model on them. `purpose` and `contact` go
+    into the model file and its report. All else is as for `minimize`. The model holds what was released and
+    what was declared, nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
         schema = replace(schema, person=person)
+    if weight is not None or weight_cap is not None:
+        schema = replace(schema, weight=weight or schema.weight, weight_cap=weight_cap or schema.weight_cap)
     aim = schema.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
+    if class_weight is not None:
+        aim = replace(aim, class_weight=class_weight)
+        schema = replace(schema, target=aim)
     chosen = chosen_loss(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
@@ -106,7 +117,7 @@ def fit(
         with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
                 warm(_entries_about(table, schema))
-                held = tables.read(table, schema, invalid=invalid, delimiter=delimiter)
+                held = tables.read(table, schema, weighted=True, invalid=invalid, delimiter=delimiter)
                 n = len(held.features)
                 if share:
                     held, test = held.split(held_out(n, share, simulate))
@@ -185,7 +196,7 @@ def chosen_loss(name: str | None, aim: Target) -> str:
 
 def _records(table: tables.Table, aim: Target, persons: int | None, invalid: str) -> Records:
     """The encoded rows hold the intercept already and are no longer than 1."""
-    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid}
+    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid, **table.weighing}
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
         what: dict[str, Any] = {"labels": tuple(labels), **people}
@@ -225,11 +236,12 @@ def _records_on(
 
     if not isinstance(path, str | os.PathLike) or not is_parquet(path):
         raise ParameterError("with Dask the data must be a Parquet file.")
-    insist_present((*schema.names, aim.name), column_names(path))
-    frame = dd.read_parquet(path, columns=[*schema.names, aim.name, *schema.keyed_by])
+    wanted = (*schema.names, aim.name, *schema.keyed_by, *schema.weighed_by)
+    insist_present(wanted, column_names(path))
+    frame = dd.read_parquet(path, columns=list(wanted))
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
-        target = replace(aim, classes=tuple(labels))
+        target = aim.reordered(tuple(labels))
     else:
         assert aim.range is not None
         scaled = frame[aim.name].map_partitions(_scaled_cells, *aim.range, meta=(aim.name, "f8"))

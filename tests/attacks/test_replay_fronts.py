@@ -22,7 +22,8 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.data.schema import Numeric, Schema
-from sottovoce.estimators.linear import PrivateClassifier, PrivateRegressor
+from sottovoce.estimators.linear import PrivateClassifier
+from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import CountOracle
 from tests.doubles import Recorder, Replay

@@ -60,14 +60,21 @@ def numbers(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     "estimator",
     [
-        sv.PrivateClassifier(epsilon=1, delta=1e-5, classes="observed", simulate=0),
-        sv.PrivateRegressor(epsilon=1, delta=1e-5, target=(-1000, 1000), simulate=0),
+        sv.PrivateClassifier(epsilon=1, delta=1e-5, classes="observed", simulate=0, weight_cap=10.0),
+        sv.PrivateRegressor(epsilon=1, delta=1e-5, target=(-1000, 1000), simulate=0, weight_cap=10.0),
     ],
 )
 def test_scikit_learns_own_checks_pass(estimator: object) -> None:
-    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    n_is_public = "leaving a record out changes n, which is public and which every sum is divided by"
+    refused = {
+        "check_all_zero_sample_weights_error": "whether all weights are 0 is private: no refusal tells it",
+        "check_sample_weight_equivalence_on_dense_data": n_is_public,
+        "check_sample_weight_equivalence_on_sparse_data": n_is_public,
+    }
+    results = check_estimator(estimator, on_skip=None, on_fail=None, expected_failed_checks=refused)
     assert len(results) > 40
-    assert [check["check_name"] for check in results if check["status"] not in ("passed", "skipped")] == []
+    failed = [part["check_name"] for part in results if part["status"] not in ("passed", "skipped")]
+    assert sorted(failed) == sorted(refused)
     assert sum(check["status"] == "skipped" for check in results) <= 1
 
 

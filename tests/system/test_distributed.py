@@ -423,11 +423,21 @@ def test_a_failing_task_passes_on_its_type_and_nothing_else(client):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask and pandas, between themselves
-@pytest.mark.parametrize("target", [SCHEMA.target, Target("score", low=-1.0, high=4.0)])
-def test_fit_on_a_cluster_gives_the_model_of_fit_in_memory(target, client, tmp_path):
+@pytest.mark.parametrize(
+    ("target", "weighing"),
+    [
+        (SCHEMA.target, {}),
+        (
+            Target("y", classes=("yes", "no"), class_weight={"yes": 2.0}),
+            {"weight": "unused", "weight_cap": 1.5},
+        ),
+        (Target("score", low=-1.0, high=4.0), {}),
+    ],
+)
+def test_fit_on_a_cluster_gives_the_model_of_fit_in_memory(target, weighing, client, tmp_path):
     table = frame().assign(score=np.random.default_rng(2).normal(1.0, 2.0, 3000))
     table.to_parquet(tmp_path / "rows.parquet", index=False)
-    schema = Schema(SCHEMA.columns, target)
+    schema = Schema(SCHEMA.columns, target, **weighing)
     options = {"epsilon": 1.0, "delta": 1e-6, "simulate": 4}
     one, other = (
         fitting.fit(tmp_path / "rows.parquet", schema, dask=dask, **options)

@@ -12,6 +12,7 @@ from sottovoce.cli.options import (
     OUTPUT,
     TRAINING,
     AsJson,
+    ClassWeight,
     Data,
     Dataset,
     Delimiter,
@@ -25,6 +26,9 @@ from sottovoce.cli.options import (
     Persons,
     Query,
     Simulate,
+    Weight,
+    WeightCap,
+    class_weight_of,
     delta_of,
 )
 
@@ -64,6 +68,9 @@ def fit(
     ] = None,
     regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
     strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
+    weight: Weight = None,
+    weight_cap: WeightCap = None,
+    class_weight: ClassWeight = None,
     inference: Annotated[
         float,
         typer.Option(
@@ -125,6 +132,9 @@ def fit(
         relation=relation,
         person=person,
         persons=persons,
+        weight=weight,
+        weight_cap=weight_cap,
+        class_weight=class_weight_of(class_weight),
         dataset=dataset or data.name.split(".")[0],
         loss=loss,
         regularizer=regularizer,

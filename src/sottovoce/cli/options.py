@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.data.cell import Label
 
 PRIVACY, TRAINING, OUTPUT = "Privacy", "Training", "Output"
 
@@ -68,6 +73,30 @@ Invalid: TypeAlias = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+Weight: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that says what a row counts, clipped to [0, --weight-cap].",
+        rich_help_panel=TRAINING,
+    ),
+]
+WeightCap: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        help="The most that a row may count, declared. A row counts its weight over this: no more privacy is "
+        "spent, and the smaller the weights the weaker the model.",
+        rich_help_panel=TRAINING,
+    ),
+]
+ClassWeight: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CLASS=NUMBER",
+        help="What rows of this class count, beside 1 for other classes: yes=3. May be repeated.",
+        rich_help_panel=TRAINING,
+    ),
+]
 Data: TypeAlias = Annotated[
     Path,
     typer.Argument(
@@ -101,3 +130,18 @@ def delta_of(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def class_weight_of(pairs: list[str] | None) -> dict[Label, float] | None:
+    """{label: weight} of CLASS=NUMBER; None where none were given."""
+    found: dict[Label, float] = {}
+    for pair in pairs or []:
+        label, sign, number = pair.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or label in found:
+            raise ParameterError("write a class and its weight, each class once: --class-weight yes=3.")
+        found[label] = weight
+    return found or None

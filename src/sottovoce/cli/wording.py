@@ -7,6 +7,7 @@ _WORDS = (
     ('loss="logistic"', "--loss logistic"),
     ("Schema.template(names) writes one", "`sottovoce schema` writes one"),
     ("Schema.template shows one", "`sottovoce schema` shows one"),
+    ("weight and weight_cap go", "--weight and --weight-cap go"),
     ("cap=Budget(...)", "--epsilon and --delta"),
 )
 

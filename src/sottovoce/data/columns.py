@@ -6,7 +6,8 @@ rows bounded. With `indicator` a last feature is 1 where the cell is missing and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.reading import Reading
 from sottovoce.data.targets import Classes, Range
+from sottovoce.data.weights import declared_class_weights
 from sottovoce.errors import ParameterError
 
 LARGEST_BOUND = 1e30
@@ -130,12 +132,16 @@ class Categorical(Column):
 @final
 @dataclass(frozen=True)
 class Target:
-    """What to predict: a column with declared `classes`, or a number between `low` and `high`."""
+    """What to predict: a column with declared `classes`, or a number between `low` and `high`.
+
+    `class_weight`: what records of each class count, {label: weight} with 1 for those left out, kept in the
+    order of the classes; only ratios matter."""
 
     name: str
     classes: tuple[Label, ...] | None = None
     low: float | None = None
     high: float | None = None
+    class_weight: tuple[float, ...] | Mapping[Label, float] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -157,6 +163,18 @@ class Target:
             declared = Range.declare((self.low, self.high))
             object.__setattr__(self, "low", declared.low)
             object.__setattr__(self, "high", declared.high)
+        if self.class_weight is not None:
+            object.__setattr__(self, "class_weight", self._declared_weights())
+
+    def _declared_weights(self) -> tuple[float, ...]:
+        given: Any = self.class_weight
+        if self.classes is None:
+            raise ParameterError(f"target {self.name!r}: class_weight needs classes; numbers have none.")
+        if isinstance(given, list | tuple):
+            if len(given) != len(self.classes):
+                raise ParameterError(f"target {self.name!r}: class_weight must have a weight for each class.")
+            given = dict(zip(self.classes, given, strict=True))
+        return declared_class_weights(given, self.classes)
 
     @property
     def source(self) -> str:
@@ -168,13 +186,25 @@ class Target:
         """Declared classes; None where a number is read."""
         return self.classes
 
+    def reordered(self, classes: tuple[Label, ...]) -> Target:
+        """The same classes in another order, each with its weight."""
+        weights = dict(zip(self.classes or (), self.class_weights, strict=False))
+        return replace(self, classes=classes, class_weight=weights or None)
+
+    @property
+    def class_weights(self) -> tuple[float, ...]:
+        """A weight for each class; none where none are declared."""
+        assert not isinstance(self.class_weight, Mapping)
+        return self.class_weight or ()
+
     @property
     def range(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def to_dict(self) -> dict[str, Any]:
         if self.classes is not None:
-            return {"column": self.name, "classes": list(self.classes)}
+            weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}
+            return {"column": self.name, "classes": list(self.classes), **weights}
         return {"column": self.name, "low": self.low, "high": self.high}
 
 

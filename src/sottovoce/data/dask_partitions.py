@@ -94,7 +94,7 @@ def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise ParameterError("with a schema, pass a dask dataframe.")
     assert schema.target is not None
-    wanted = [*schema.names, schema.target.name]
+    wanted = [*schema.names, schema.target.name, *schema.weighed_by]
     insist_present(tuple(wanted), frame.columns)
     bound = dask.delayed(_encoded, pure=False)
     return [bound(part, schema, options) for part in frame[wanted].to_delayed()]
@@ -128,8 +128,9 @@ def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None
     if len(frame) == 0:
         return None
     held = Dataframe(frame)
-    table = encoded(held.n, held.column, schema, schema.target, options["invalid"] == "zero")
-    return _bounded(table.features, table.target, options)
+    lenient = options["invalid"] == "zero"
+    table = encoded(held.n, held.column, schema, schema.target, lenient, weighted=schema.is_weighted)
+    return _bounded(table.features, table.target, {**options, "weight_cap": 1.0}, table.counts)
 
 
 class Facts(NamedTuple):

@@ -39,8 +39,10 @@ class Findings:
 
 
 def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Findings]:
-    """Findings for every column, the target last. Exact functions of the records: no budget, no privacy."""
-    parts: list[Column | Target] = [*schema.columns, *([schema.target] if schema.target else [])]
+    """Findings for every column, then the weights and the target. Exact functions of the records: no budget,
+    no privacy."""
+    weights = [] if schema.weight is None else [Numeric(schema.weight, 0.0, schema.weight_cap or 1.0)]
+    parts: list[Column | Target] = [*schema.columns, *weights, *([schema.target] if schema.target else [])]
     found = [Findings(part.name) for part in parts]
     firsts: dict[int, Any] = {}
     wanted = tuple(dict.fromkeys(part.source for part in parts))

@@ -18,6 +18,8 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.arrays import Vector
+from sottovoce.data.cells import Codes
 from sottovoce.data.files import encoded
 from sottovoce.data.rows import Stored, bound_dense
 from sottovoce.data.schema import Schema
@@ -58,7 +60,7 @@ class ParquetSource(Sealed):
             raise DataError(f"there is no .parquet file in {where}.")
         wanted = _wanted(schema)
         for file in files:
-            insist_present((*wanted, *schema.keyed_by), column_names(file))
+            insist_present((*wanted, *schema.keyed_by, *schema.weighed_by), column_names(file))
         return cls(files, _identity(files), schema, radius, lenient)
 
     @property
@@ -76,6 +78,14 @@ class ParquetSource(Sealed):
         self.insist_unchanged()
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, (self.schema.person,)))
         return [key for chunk in chunks for key in chunk.column(0).to_pylist()]
+
+    def counts(self, codes: Codes) -> Vector:
+        """What all rows count, by the schema's column of weights and their classes."""
+        self.insist_unchanged()
+        names = self.schema.weighed_by
+        chunks = (chunk for file in self.files for chunk in _batches(file, 0, names)) if names else ()
+        parts = [self.schema.weights(chunk.column(0)) for chunk in chunks]
+        return self.schema.counts(len(codes), np.concatenate(parts) if parts else None, codes)
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
         """The wanted columns from the row numbered `first` on, as Arrow batches."""

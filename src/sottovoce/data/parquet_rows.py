@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
 from sottovoce.data.encoding import feature_names
+from sottovoce.data.files import insist_one_weighing
 from sottovoce.data.parquet import ParquetSource, in_blocks
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
@@ -60,11 +61,15 @@ def bounded(
     insist_rule_for_invalid(invalid)
     source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
     declared = declaration_of(aim.classes, aim.range)
-    cap = declared_cap(weight_cap, sample_weight)
+    insist_one_weighing(declared_columns, sample_weight)
+    cap = 1.0 if declared_columns.is_weighted else declared_cap(weight_cap, sample_weight)
     rows = read_rows(source, declared, memory=memory, folder=folder, progress=progress)
     if cap is not None:
         usable = np.ones(rows.n, dtype=bool)
-        weights = read_weights(sample_weight, rows.n, cap, usable)
+        given = (
+            source.counts(declared.places(rows.targets)) if declared_columns.is_weighted else sample_weight
+        )
+        weights = read_weights(given, rows.n, cap, usable)
         insist_usable(usable | (invalid == "zero"))
         rows = rows.reweighted(lambda _: weights)
     facts = RecordFacts(declared=declared, radius=radius, constant=True, weight_cap=cap)

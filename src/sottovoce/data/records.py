@@ -129,8 +129,9 @@ class Records(Declared, Sealed):
     ) -> Records:
         """Records of a table, read into memory: a path, pandas, polars, pyarrow or an Arrow stream.
 
-        Its schema declares how rows are encoded, as by BoundedEncoder with radius 1, and the target. Options
-        are `sample_weight`, `weight_cap` and `invalid`, as in `from_arrays`."""
+        Its schema declares how rows are encoded, as by BoundedEncoder with radius 1, the target, and, if it
+        says so, what rows count: their weight over its cap. Options are `sample_weight`, `weight_cap` and
+        `invalid`, as in `from_arrays`."""
         from sottovoce.data.files import bounded
 
         return bounded(table, schema, delimiter, **options)
@@ -204,7 +205,8 @@ class Records(Declared, Sealed):
         declared = declaration_of(labels, target)
         options = {"radius": checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}
         options |= {"intercept": intercept, "nonzeros": checked_nonzeros(nonzeros)}
-        cap = declared_cap(weight_cap, sample_weight)
+        weighted = schema is not None and schema.is_weighted
+        cap = 1.0 if weighted else declared_cap(weight_cap, sample_weight)
         options |= {"weight_cap": weight_cap}
         insist_rule_for_invalid(invalid)
         held = hold(data, y, sample_weight, client=client, schema=schema, options=options)

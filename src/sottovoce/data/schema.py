@@ -5,33 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label, Spelling
+from sottovoce.data.cells import Codes
 from sottovoce.data.columns import Categorical, Column, Target, check_name, declared_missing
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.reading import Reading
+from sottovoce.data.schema_file import column_of, lines_of, parsed, table_of, target_of
 from sottovoce.data.template import quoted, template
+from sottovoce.data.weights import counts, declared_cap
 from sottovoce.errors import ParameterError
 
 __all__ = ["Binned", "Categorical", "DatePart", "Numeric", "Schema", "Spline", "Target"]
 
 INTERCEPT = "intercept"
-_UNFILLED = "?"
-_KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
-    "numeric": (Numeric, ("low", "high")),
-    "categorical": (Categorical, ("categories",)),
-    "binned": (Binned, ("edges",)),
-    "spline": (Spline, ("low", "high", "knots")),
-    "date": (DatePart, ("part",)),
-}
-"""Types as a file names them, and what each must declare; what it may declare are its other fields."""
 
 
 @final
@@ -39,7 +32,8 @@ _KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
 class Schema:
     """Columns in the order of the encoded features, what to predict from them, and whose rows they are.
 
-    `person` names the column of keys by which rows belong to people: then the guarantee is theirs.
+    `person` names the column of keys by which rows belong to people: then the guarantee is theirs. `weight`
+    names the column that says what a row counts, up to `weight_cap`.
 
     Public by declaration: it must come from what is known without the data, never from its minima, maxima or
     distinct values."""
@@ -51,6 +45,8 @@ class Schema:
     fold: bool = field(default=False, kw_only=True)
     interactions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
     person: str | None = field(default=None, kw_only=True)
+    weight: str | None = field(default=None, kw_only=True)
+    weight_cap: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -61,20 +57,30 @@ class Schema:
                 'target must be Target("name", classes=(...)) or Target("name", low=, high=).'
             )
         names = [column.name for column in columns] + ([self.target.name] if self.target else [])
-        if self.person is not None:
-            check_name(self.person)
-            names.append(self.person)
+        for special in (*self.keyed_by, *self.weighed_by):
+            check_name(special)
+            names.append(special)
         for name in names:
             if names.count(name) > 1:
                 raise ParameterError(
-                    f"{name!r} is declared twice. A column is a feature, the target or the person, once."
+                    f"{name!r} is declared twice. A column is a feature, the target, the person or the "
+                    "weight, once."
                 )
+        if (self.weight is None) != (self.weight_cap is None):
+            raise ParameterError(
+                "weight and weight_cap go together: the column of weights, and the most that a row may count "
+                "by it, from what is known without the data."
+            )
+        if self.weight_cap is not None:
+            object.__setattr__(self, "weight_cap", declared_cap(self.weight_cap, self.weight))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "missing", declared_missing(self.missing, "the schema"))
         if not isinstance(self.trim, bool) or not isinstance(self.fold, bool):
             raise ParameterError("trim and fold must be true or false.")
         if self.person in self.names:
             raise ParameterError(f"{self.person!r} is read for a feature and names the person.")
+        if self.weight in self.names:
+            raise ParameterError(f"{self.weight!r} is read for a feature and holds the weights.")
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
@@ -132,6 +138,25 @@ class Schema:
         """The column of persons' keys, if there is one."""
         return () if self.person is None else (self.person,)
 
+    @property
+    def weighed_by(self) -> tuple[str, ...]:
+        """The column of weights, if there is one."""
+        return () if self.weight is None else (self.weight,)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows count by a column or by their class."""
+        return self.weight is not None or (self.target is not None and self.target.class_weight is not None)
+
+    def weights(self, column: Any) -> Vector:
+        """The cells of the column of weights; NaN where one is no number or means missing."""
+        return Reading(self.spelling, self.missing).numbers(column)
+
+    def counts(self, n: int, weights: Vector | None, codes: Codes) -> Vector:
+        """What n rows count by these weights and places among the classes, see `weights.counts`."""
+        shares = self.target.class_weights if self.target else ()
+        return counts(n, weights=weights, cap=self.weight_cap or 1.0, codes=codes, class_weights=shares)
+
     def labels_of(self, name: str) -> tuple[Label, ...] | None:
         """Declared categories or classes of a column; None where it is declared a number."""
         if self.target is not None and self.target.name == name:
@@ -151,6 +176,7 @@ class Schema:
         raw |= ({} if self.trim else {"trim": False}) | ({"fold": True} if self.fold else {})
         raw |= {"interactions": [list(pair) for pair in self.interactions]} if self.interactions else {}
         raw |= {} if self.person is None else {"person": self.person}
+        raw |= {} if self.weight is None else {"weight": self.weight, "weight_cap": self.weight_cap}
         raw["columns"] = {column.name: column.to_dict() for column in self.columns}
         if self.target is not None:
             raw["target"] = self.target.to_dict()
@@ -159,17 +185,17 @@ class Schema:
     @classmethod
     def from_dict(cls, raw: object) -> Schema:
         """The schema of `to_dict`, or ParameterError that names what is missing."""
-        options = ("person", "missing", "trim", "fold", "interactions")
-        table = _table(raw, "a schema", None)
+        options = ("person", "weight", "weight_cap", "missing", "trim", "fold", "interactions")
+        table = table_of(raw, "a schema", None)
         if not set(table) <= {*options, "columns", "target"}:
             raise ParameterError(
                 f"a schema: a key is unknown; use {', '.join(options)}, columns, target. Is it another file?"
             )
-        columns = _table(table.get("columns"), "[columns]", None)
+        columns = table_of(table.get("columns"), "[columns]", None)
         target = table.get("target")
         return cls(
-            columns=tuple(_column(name, part) for name, part in columns.items()),
-            target=None if target is None else _target(target),
+            columns=tuple(column_of(name, part) for name, part in columns.items()),
+            target=None if target is None else target_of(target),
             **{name: table[name] for name in options if name in table},
         )
 
@@ -177,7 +203,7 @@ class Schema:
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a .toml or .json file."""
         where = Path(path)
-        raw, refusal = _parsed(where)
+        raw, refusal = parsed(where)
         if refusal:  # raised here, where the parser's own, which holds the file, is forgotten
             raise ParameterError(refusal)
         return cls.from_dict(raw)
@@ -185,74 +211,13 @@ class Schema:
     def to_toml(self) -> str:
         """The declaration as TOML, which `load` reads back to an equal schema."""
         options = {name: part for name, part in self.to_dict().items() if name not in ("columns", "target")}
-        parts = [_lines(options)] if options else []
-        parts += [f"[columns.{quoted(column.name)}]\n{_lines(column.to_dict())}" for column in self.columns]
+        parts = [lines_of(options)] if options else []
+        parts += [f"[columns.{quoted(column.name)}]\n{lines_of(column.to_dict())}" for column in self.columns]
         if self.target is not None:
-            parts.append(f"[target]\n{_lines(self.target.to_dict())}")
+            parts.append(f"[target]\n{lines_of(self.target.to_dict())}")
         return "\n".join(parts)
 
     @staticmethod
     def template(names: Iterable[str]) -> str:
         """TOML with types and bounds left to fill in, from column names alone."""
         return template(names)
-
-
-def _parsed(where: Path) -> tuple[Any, str]:
-    """Values of a TOML or JSON file, or why there are none: by line and column, without its words."""
-    try:
-        text = where.read_text(encoding="utf-8")
-        return (json.loads(text) if where.suffix.lower() == ".json" else tomllib.loads(text)), ""
-    except FileNotFoundError:
-        return None, f"there is no schema at {where}. Schema.template(names) writes one to fill in."
-    except OSError:
-        return None, f"the schema {where} cannot be read."
-    except (ValueError, RecursionError) as error:
-        place = re.search(r"line \d+,? column \d+", str(error))
-        return None, f"{where} is not valid TOML or JSON{f', see {place[0]}' if place else ''}."
-
-
-def _column(name: str, raw: object) -> Column:
-    where = f"column {name!r}"
-    kind = _table(raw, where, None).get("type")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ParameterError(
-            f'{where}: write type = "numeric" or type = "categorical"; others in docs/schema.md.'
-        )
-    made, required = _KINDS[kind]
-    allowed = tuple(part.name for part in fields(made) if part.name != "name")
-    part = _table(raw, where, ("type", *allowed))
-    needed = [_required(part, key, where) for key in required]
-    return made(name, *needed, **{key: part[key] for key in part if key != "type" and key not in required})
-
-
-def _target(raw: object) -> Target:
-    part = _table(raw, "[target]", ("column", "classes", "low", "high"))
-    name = _required(part, "column", "[target]")
-    if name == _UNFILLED and len(part) == 1:
-        raise ParameterError("[target]: write the name of the column to predict, or delete the section.")
-    return Target(name, part.get("classes"), part.get("low"), part.get("high"))
-
-
-def _table(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
-    if not isinstance(raw, Mapping):
-        raise ParameterError(f"{where} must be a table of names and values; Schema.template shows one.")
-    for key in raw:
-        if known is not None and key not in known:
-            raise ParameterError(f"{where}: {key!r} is unknown; use {', '.join(known)}.")
-    return raw
-
-
-def _required(part: Mapping[str, Any], key: str, where: str) -> Any:
-    if key not in part:
-        raise ParameterError(f"{where}: {key} is missing. Declare it from what is known without the data.")
-    return part[key]
-
-
-def _lines(part: Mapping[str, Any]) -> str:
-    return "".join(f"{key} = {_value(value)}\n" for key, value in part.items())
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)

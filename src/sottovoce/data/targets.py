@@ -53,6 +53,10 @@ class Classes:
         usable = codes >= 0.0
         return (2.0 * codes - 1.0 if len(self.labels) == 2 else codes), usable
 
+    def places(self, encoded: Vector) -> cells.Codes:
+        """Positions among the labels, of codes of `encode`."""
+        return ((encoded + 1.0) / 2.0 if len(self.labels) == 2 else encoded).astype(np.intp)
+
 
 @final
 @dataclass(frozen=True)
@@ -82,6 +86,10 @@ class Range:
         """Numbers within the range, one by one, and which entries were finite."""
         numbers = cells.numbers(y)
         return np.clip(numbers, self.low, self.high), np.isfinite(numbers)
+
+    def places(self, encoded: Vector) -> cells.Codes:
+        """No number has a class."""
+        return np.full(len(encoded), -1, dtype=np.intp)
 
 
 def _is_finite(label: float) -> bool:

@@ -14,9 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sottovoce import losses, regularizers
+from sottovoce.arrays import Vector
 from sottovoce.data import cells
+from sottovoce.data import weights as weighing
 from sottovoce.data.cell import Label
 from sottovoce.data.targets import Classes
+from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Loss
 from sottovoce.regularizers import Regularizer
@@ -88,6 +91,30 @@ def _observed(y: NDArray[Any]) -> NDArray[Any]:
 
 def labels_of(classes: NDArray[Any]) -> tuple[Label, ...]:
     return tuple(classes.tolist())
+
+
+def counts(
+    n: int,
+    sample_weight: Any,
+    cap: float | None,
+    y: Any = None,
+    labels: tuple[Label, ...] = (),
+    class_weight: object = None,
+) -> Vector | None:
+    """What each record counts, by `data.weights.counts`; None where all count 1."""
+    shares = () if class_weight is None else weighing.declared_class_weights(class_weight, labels)
+    if cap is not None:
+        weighing.declared_cap(cap, sample_weight)
+    elif sample_weight is not None:
+        raise ParameterError(
+            "declare weight_cap, the most that a record may count by its sample_weight, from what is known "
+            "without the data: weights above it are clipped to it."
+        )
+    if sample_weight is None and not shares:
+        return None
+    weights = None if sample_weight is None else cells.numbers(column_of(sample_weight, n, "sample_weight"))
+    codes = cells.codes(cells.array(y), labels) if shares else None
+    return weighing.counts(n, weights=weights, cap=cap or 1.0, codes=codes, class_weights=shares)
 
 
 def declared_loss(loss: str | Loss) -> Loss:

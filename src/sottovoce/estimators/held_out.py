@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sottovoce.accounting import Relation
 from sottovoce.arrays import Vector
 from sottovoce.data.persons import Persons, held_out_persons, read_keys
+from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
 
 _HASH = np.uint64(2654435761)
@@ -31,13 +32,23 @@ class Split:
     n: int
     keys: list[str | None] | None = None
     most: int | None = None
+    weights: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, rows: int, share: float, groups: Any, persons: int | None, relation: Relation) -> Split:
+    def of(
+        cls,
+        rows: int,
+        share: float,
+        groups: Any,
+        persons: int | None,
+        relation: Relation,
+        sample_weight: Any = None,
+    ) -> Split:
+        weights = None if sample_weight is None else column_of(sample_weight, rows, "sample_weight")
         if groups is None:
             if persons is not None:
                 raise ParameterError("persons counts the people named by groups: pass groups too.")
-            return cls(held_out(rows, share), rows)
+            return cls(held_out(rows, share), rows, weights=weights)
         keys = read_keys(groups, rows)
         everyone = Persons.of(keys, rows, persons, lenient=False)
         if relation is Relation.ZERO_OUT and not everyone.declared:
@@ -47,18 +58,22 @@ class Split:
         test = held_out_persons(keys, share)
         if not 0 < int(test.sum()) < rows:
             raise DataError("the persons cannot be divided into those to train on and those to choose with.")
-        return cls(test, everyone.n, keys, None if persons is None else _most(everyone.n, 1.0 - share))
+        most = None if persons is None else _most(everyone.n, 1.0 - share)
+        return cls(test, everyone.n, keys, most, weights)
 
     @property
     def unit(self) -> str:
         return "record" if self.keys is None else "person"
 
-    def people(self, prefix: str, *, training: bool) -> dict[str, Any]:
-        """What a fit is told of the persons: of those to train on, or of all."""
+    def facts(self, prefix: str, *, training: bool) -> dict[str, Any]:
+        """What a fit is told besides X and y, of the rows to train on, or of all: weights and persons."""
+        kept = ~self.test if training else slice(None)
+        weighed = {} if self.weights is None else {f"{prefix}sample_weight": self.weights[kept]}
         if self.keys is None:
-            return {}
+            return weighed
         keys = [key for key, out in zip(self.keys, self.test, strict=True) if not (training and out)]
-        return {f"{prefix}groups": keys, f"{prefix}persons": self.most if training else self._declared}
+        persons = self.most if training else self._declared
+        return {f"{prefix}groups": keys, f"{prefix}persons": persons, **weighed}
 
     @property
     def _declared(self) -> int | None:

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: a private linear classifier and a private linear regressor."""
+"""scikit-learn estimators: what private linear models share, and a private linear classifier."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data.records import Records
-from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.publishing import Publishable, insist_at_hand
@@ -51,6 +50,7 @@ class PrivateLinear(Summarized, Publishable):
     simulate: int | None
     relation: str
     inference: float
+    weight_cap: float | None
 
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
@@ -113,8 +113,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model;
     a number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
     share it. simulate: a seed; reproducible and not private. inference: the part of the budget
-    for `summary()`. relation: "replace-one", between data sets in
-    which one record is another, or "zero-out", in which one counts nothing.
+    for `summary()`. relation: "replace-one", between data sets in which one record is another, or "zero-out",
+    in which one counts nothing. class_weight: {label: weight}, declared constants, 1 for labels left out.
+    weight_cap: the largest sample weight of `fit`, declared; larger ones are clipped to it. A record counts
+    its weight over the cap times its class's over the largest, so that privacy costs what it costs without
+    weights; the minimizer of that weighted mean is estimated, and probabilities are those of a population so
+    weighted.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
     feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the
@@ -141,6 +145,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         simulate: int | None = None,
         relation: str = "replace-one",
         inference: float = 0.0,
+        class_weight: Any = None,
+        weight_cap: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -156,17 +162,24 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         self.simulate = simulate
         self.relation = relation
         self.inference = inference
+        self.class_weight = class_weight
+        self.weight_cap = weight_cap
 
-    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+    ) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
 
-        `groups` holds the key of each row's person: the guarantee is then theirs, as `Records.from_arrays`
-        says; `persons` declares how many there are."""
+        `sample_weight` says what each row counts, up to the declared `weight_cap`. `groups` holds the key of
+        each row's person: the guarantee is then theirs, as `Records.from_arrays` says; `persons` declares how
+        many there are."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
         classes = declared.declared_classes(self.classes, y)
         people = {"groups": groups, "persons": persons}
-        records = self._records(X, y, labels=declared.labels_of(classes), **people)
+        labels = declared.labels_of(classes)
+        counts = declared.counts(len(y), sample_weight, self.weight_cap, y, labels, self.class_weight)
+        records = self._records(X, y, labels=labels, sample_weight=counts, **people)
         self.coef_, self.intercept_ = self._split(self._train(self._risk(records, len(classes))))
         self.classes_ = classes
         return self
@@ -210,89 +223,4 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         # a private fit on the few dozen records of scikit-learn's own checks is mostly noise, by design
         tags.classifier_tags.poor_score = True
-        return tags
-
-
-class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # as above
-    """A linear regressor whose fit is (epsilon, delta)-differentially private, see `relation`.
-
-    `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
-    loss is taken. So a loss's scale is in halves of the declared range, and "pseudo-huber" with its scale
-    of 1 is close to squares for residuals within the range. All else is as for PrivateClassifier."""
-
-    def __init__(
-        self,
-        *,
-        target: tuple[float, float] | None = None,
-        epsilon: float = 1.0,
-        delta: float | str | None = None,
-        loss: str | Loss = "pseudo-huber",
-        regularizer: str | Regularizer = "l2",
-        strength: float = 1e-6,
-        radius: float = 1.0,
-        fit_intercept: bool = True,
-        method: str | Method = "auto",
-        tolerance: float | Tolerance | None = None,
-        ledger: Ledger | None = None,
-        simulate: int | None = None,
-        relation: str = "replace-one",
-        inference: float = 0.0,
-    ) -> None:
-        self.target = target
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.regularizer = regularizer
-        self.strength = strength
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.tolerance = tolerance
-        self.ledger = ledger
-        self.simulate = simulate
-        self.relation = relation
-        self.inference = inference
-
-    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
-        """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
-
-        `groups` holds the key of each row's person: the guarantee is then theirs, as `Records.from_arrays`
-        says; `persons` declares how many there are."""
-        X, y = declared.checked(self, X, y, reset=True)
-        declared.declared_delta(self.delta, X.shape[0])
-        if self.target is None:
-            raise ParameterError(
-                "declare target=(low, high), the range of y, from what is known without the data: "
-                "targets outside are clipped to it."
-            )
-        bounds = Range.declare(self.target)
-        middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
-        clipped, usable = bounds.encode(y)
-        scaled = np.where(usable, (clipped - middle) / reach, np.nan)
-        records = self._records(X, scaled, target=(-1.0, 1.0), groups=groups, persons=persons)
-        regularizer = declared.declared_regularizer(self.regularizer, self.strength)
-        weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))
-        coefficients, intercepts = self._split(weights)
-        self.coef_ = reach * coefficients[0]
-        self.intercept_ = float(middle + reach * intercepts[0])
-        return self
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted targets. Exact predictions on private records are for their owner."""
-        check_is_fitted(self, "coef_")
-        X = declared.checked(self, X)
-        return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
-
-    def _target_scale(self) -> tuple[float, float]:
-        low, high = map(float, self.target or (-1.0, 1.0))
-        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R squared. Exact: for the owner of X and y only; to publish an error, use `evaluation`."""
-        return float(super().score(X, y, sample_weight))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # see PrivateClassifier
-        tags.regressor_tags.poor_score = True
         return tags

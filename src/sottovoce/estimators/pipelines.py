@@ -19,7 +19,8 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, Po
 
 from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.errors import ParameterError
-from sottovoce.estimators.linear import PrivateClassifier, PrivateLinear, PrivateRegressor
+from sottovoce.estimators.linear import PrivateClassifier, PrivateLinear
+from sottovoce.estimators.regressor import PrivateRegressor
 
 LEFT_ALONE = (None, "passthrough", "drop")
 """What scikit-learn takes in place of a step."""

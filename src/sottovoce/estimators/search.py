@@ -23,9 +23,9 @@ from sottovoce.data.validation import labelled
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
-from sottovoce.estimators.linear import PrivateRegressor
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
+from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
 from sottovoce.privacy.oracle import CountOracle
@@ -83,9 +83,12 @@ class PrivateSearch(Publishable):
         self.simulate = simulate
         self.relation = relation
 
-    def fit(self, X: Any, y: Any, groups: Any = None, persons: int | None = None) -> Self:
-        """Train every candidate, then choose. `groups` and `persons` are as for the estimators; people are
-        held out whole, by a hash of their key, and each counts once in the choice."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+    ) -> Self:
+        """Train every candidate, then choose. `sample_weight`, `groups` and `persons` are as for the
+        estimators; people are held out whole, by a hash of their key. In the choice each record, or person,
+        counts once, whatever its weight."""
         insist_at_hand(self.ledger)
         labels = labelled(X, y)
         private_part(self.estimator)
@@ -95,7 +98,8 @@ class PrivateSearch(Publishable):
             share = getattr(self, name)
             if not (isinstance(share, float) and 0.0 < share < 1.0):
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
-        split = Split.of(len(labels), self.held_out, groups, persons, Relation.of(self.relation))
+        relation = Relation.of(self.relation)
+        split = Split.of(len(labels), self.held_out, groups, persons, relation, sample_weight)
         test = split.test
         budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
         account = Ledger(budget, unit=split.unit) if self.ledger is None else self.ledger
@@ -106,15 +110,15 @@ class PrivateSearch(Publishable):
         for index, (prefix, candidate) in enumerate(contest):
             terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index), self.relation)
             candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
-            rehearse(candidate, training, answers, **split.people(prefix, training=True))
-            rehearse(candidate, X, labels, **split.people(prefix, training=False))
+            rehearse(candidate, training, answers, **split.facts(prefix, training=True))
+            rehearse(candidate, X, labels, **split.facts(prefix, training=False))
         fitted = [
             unquoted(
                 partial(
                     candidate.set_params(**{f"{prefix}ledger": account}).fit,
                     training,
                     answers,
-                    **split.people(prefix, training=True),
+                    **split.facts(prefix, training=True),
                 )
             )
             for prefix, candidate in contest

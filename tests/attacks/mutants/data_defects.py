@@ -10,6 +10,27 @@ ATTAINED = "tests/privacy/test_sensitivity_is_attained.py"
 
 DOOR = (
     Mutant(
+        "counts not divided by the cap",
+        "data/weights.py",
+        "np.clip(weights, 0.0, cap) / cap, np.nan)",
+        "np.clip(weights, 0.0, cap), np.nan)",
+        "tests/system/test_weights_fronts.py -k move_a_sum_further",
+    ),
+    Mutant(
+        "counts not clipped to the cap",
+        "data/weights.py",
+        "np.clip(weights, 0.0, cap) / cap, np.nan)",
+        "np.asarray(weights) / cap, np.nan)",
+        "tests/system/test_weights_fronts.py -k move_a_sum_further",
+    ),
+    Mutant(
+        "counts not divided by the largest class weight",
+        "data/weights.py",
+        "(shares / shares.max())",
+        "(shares / shares.mean())",
+        "tests/system/test_weights_fronts.py -k move_a_sum_further",
+    ),
+    Mutant(
         "clipping skipped", "data/rows.py", "    rows[long] = unit[long] * reach[long, None]\n", "", RECORDS
     ),
     Mutant(

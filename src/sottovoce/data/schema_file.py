@@ -1,0 +1,90 @@
+"""A declaration as TOML and JSON files hold it, key by key."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sottovoce.data.columns import Categorical, Column, Target
+from sottovoce.data.dates import DatePart
+from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.template import quoted
+from sottovoce.errors import ParameterError
+
+_UNFILLED = "?"
+_KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
+    "numeric": (Numeric, ("low", "high")),
+    "categorical": (Categorical, ("categories",)),
+    "binned": (Binned, ("edges",)),
+    "spline": (Spline, ("low", "high", "knots")),
+    "date": (DatePart, ("part",)),
+}
+"""Types as a file names them, and what each must declare; what it may declare are its other fields."""
+
+
+def parsed(where: Path) -> tuple[Any, str]:
+    """Values of a TOML or JSON file, or why there are none: by line and column, without its words."""
+    try:
+        text = where.read_text(encoding="utf-8")
+        return (json.loads(text) if where.suffix.lower() == ".json" else tomllib.loads(text)), ""
+    except FileNotFoundError:
+        return None, f"there is no schema at {where}. Schema.template(names) writes one to fill in."
+    except OSError:
+        return None, f"the schema {where} cannot be read."
+    except (ValueError, RecursionError) as error:
+        place = re.search(r"line \d+,? column \d+", str(error))
+        return None, f"{where} is not valid TOML or JSON{f', see {place[0]}' if place else ''}."
+
+
+def column_of(name: str, raw: object) -> Column:
+    where = f"column {name!r}"
+    kind = table_of(raw, where, None).get("type")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(
+            f'{where}: write type = "numeric" or type = "categorical"; others in docs/schema.md.'
+        )
+    made, required = _KINDS[kind]
+    allowed = tuple(part.name for part in fields(made) if part.name != "name")
+    part = table_of(raw, where, ("type", *allowed))
+    needed = [_required(part, key, where) for key in required]
+    return made(name, *needed, **{key: part[key] for key in part if key != "type" and key not in required})
+
+
+def target_of(raw: object) -> Target:
+    part = table_of(raw, "[target]", ("column", "classes", "low", "high", "class_weight"))
+    name = _required(part, "column", "[target]")
+    if name == _UNFILLED and len(part) == 1:
+        raise ParameterError("[target]: write the name of the column to predict, or delete the section.")
+    return Target(
+        name, *(part.get(key) for key in ("classes", "low", "high")), class_weight=part.get("class_weight")
+    )
+
+
+def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise ParameterError(f"{where} must be a table of names and values; Schema.template shows one.")
+    for key in raw:
+        if known is not None and key not in known:
+            raise ParameterError(f"{where}: {key!r} is unknown; use {', '.join(known)}.")
+    return raw
+
+
+def _required(part: Mapping[str, Any], key: str, where: str) -> Any:
+    if key not in part:
+        raise ParameterError(f"{where}: {key} is missing. Declare it from what is known without the data.")
+    return part[key]
+
+
+def lines_of(part: Mapping[str, Any]) -> str:
+    return "".join(f"{key} = {_value(value)}\n" for key, value in part.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)

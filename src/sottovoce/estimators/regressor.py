@@ -1,0 +1,115 @@
+"""scikit-learn estimators: a private linear regressor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sottovoce.accounting import Ledger
+from sottovoce.data.targets import Range
+from sottovoce.errors import ParameterError
+from sottovoce.estimators import declarations as declared
+from sottovoce.estimators.linear import PrivateLinear
+from sottovoce.losses import Loss
+from sottovoce.regularizers import Regularizer
+from sottovoce.result import Tolerance
+from sottovoce.risks.linear import Risk
+
+if TYPE_CHECKING:
+    from sottovoce.methods.loop import Method
+
+
+class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # as above
+    """A linear regressor whose fit is (epsilon, delta)-differentially private, see `relation`.
+
+    `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
+    loss is taken. So a loss's scale is in halves of the declared range, and "pseudo-huber" with its scale
+    of 1 is close to squares for residuals within the range. All else is as for PrivateClassifier."""
+
+    def __init__(
+        self,
+        *,
+        target: tuple[float, float] | None = None,
+        epsilon: float = 1.0,
+        delta: float | str | None = None,
+        loss: str | Loss = "pseudo-huber",
+        regularizer: str | Regularizer = "l2",
+        strength: float = 1e-6,
+        radius: float = 1.0,
+        fit_intercept: bool = True,
+        method: str | Method = "auto",
+        tolerance: float | Tolerance | None = None,
+        ledger: Ledger | None = None,
+        simulate: int | None = None,
+        relation: str = "replace-one",
+        inference: float = 0.0,
+        weight_cap: float | None = None,
+    ) -> None:
+        self.target = target
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.regularizer = regularizer
+        self.strength = strength
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.tolerance = tolerance
+        self.ledger = ledger
+        self.simulate = simulate
+        self.relation = relation
+        self.inference = inference
+        self.weight_cap = weight_cap
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+    ) -> Self:
+        """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
+
+        `sample_weight` says what each row counts, up to the declared `weight_cap`. `groups` holds the key of
+        each row's person: the guarantee is then theirs, as `Records.from_arrays` says; `persons` declares how
+        many there are."""
+        X, y = declared.checked(self, X, y, reset=True)
+        declared.declared_delta(self.delta, X.shape[0])
+        if self.target is None:
+            raise ParameterError(
+                "declare target=(low, high), the range of y, from what is known without the data: "
+                "targets outside are clipped to it."
+            )
+        bounds = Range.declare(self.target)
+        middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
+        clipped, usable = bounds.encode(y)
+        scaled = np.where(usable, (clipped - middle) / reach, np.nan)
+        people = {"groups": groups, "persons": persons}
+        counts = declared.counts(len(scaled), sample_weight, self.weight_cap)
+        records = self._records(X, scaled, target=(-1.0, 1.0), sample_weight=counts, **people)
+        regularizer = declared.declared_regularizer(self.regularizer, self.strength)
+        weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))
+        coefficients, intercepts = self._split(weights)
+        self.coef_ = reach * coefficients[0]
+        self.intercept_ = float(middle + reach * intercepts[0])
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted targets. Exact predictions on private records are for their owner."""
+        check_is_fitted(self, "coef_")
+        X = declared.checked(self, X)
+        return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+
+    def _target_scale(self) -> tuple[float, float]:
+        low, high = map(float, self.target or (-1.0, 1.0))
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R squared. Exact: for the owner of X and y only; to publish an error, use `evaluation`."""
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # see PrivateClassifier
+        tags.regressor_tags.poor_score = True
+        return tags
