@@ -63,8 +63,9 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
     first gradient at w give a step, damped where the Hessian is lost in its noise; where that led so far that
     the Hessian may be another, both are asked again, for less. 3. At the point reached the second moment of
     scores and, for most of the units, the gradient again: its noise is what is left.
-    A loss that is no likelihood has no information, so its errors are `robust`."""
-    robust = robust or not ask.problem.likelihood
+    A loss that is no likelihood has no information, and weights may depend on what is predicted: their errors
+    are `robust`."""
+    robust = robust or not ask.problem.likelihood or ask.problem.lightest < 1.0
     moments = ask.moments(int(units * Allotment.COORDINATES))
     geometry = standardized(moments, ask.problem)
     inside = ask.reshaped(geometry)

@@ -75,7 +75,7 @@ READING = (
     ),
     Mutant(
         "regression target scaled before it is clipped",
-        "estimators/linear.py",
+        "estimators/regressor.py",
         "        clipped, usable = bounds.encode(y)\n",
         "        clipped, usable = np.asarray(y, dtype=float), np.ones(len(y), dtype=bool)\n",
         f"{LAYOUT} -k largest_float",
@@ -103,7 +103,7 @@ READING = (
     ),
     Mutant(
         "a wrong schema file quoted back",
-        "data/schema.py",
+        "data/schema_file.py",
         "see {place[0]}",
         "{error}",
         f"{HEADERS} -k quoted_back",
