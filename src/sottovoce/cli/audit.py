@@ -22,27 +22,42 @@ def audit(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the bounds.")] = 0.999,
     exact: Annotated[bool, typer.Option(help="Draw the exact noise instead of a faster stand-in.")] = False,
+    one_run: Annotated[
+        bool, typer.Option("--one-run", help="Train once, on many canaries, in place of many runs on one.")
+    ] = False,
+    canaries: Annotated[int, typer.Option(help="Canaries of a one-run audit, a column each.")] = 400,
     as_json: AsJson = False,
 ) -> None:
     """Attack a method on synthetic neighbours, many times, and bound the epsilon it lost from below.
 
-    An audit cannot prove privacy, but it can refute a claim. Exit code 1 means refuted.
+    An audit cannot prove privacy, but it can refute a claim. Exit code 1 means refuted. All records are
+    made up: your own are not read.
     """
     from sottovoce.accounting import Budget
+    from sottovoce.audit.attack import Audit
     from sottovoce.audit.attack import audit as attack
+    from sottovoce.audit.one_run import OneRun, audit_one_run
     from sottovoce.cli import output as out
     from sottovoce.report.progress import waiting
     from sottovoce.result import Tolerance
 
-    with waiting(out.is_watched(), f"attacking {method} {runs} times"):
-        found = attack(
-            method,
-            Budget(epsilon, delta, relation),
-            runs=runs,
-            tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
-            confidence=confidence,
-            exact=exact,
-        )
+    budget = Budget(epsilon, delta, relation)
+    found: Audit | OneRun
+    if one_run:
+        with waiting(out.is_watched(), f"training {method} on {canaries} canaries"):
+            found = audit_one_run(
+                method, budget, canaries=canaries, confidence=confidence, simulate=None if exact else 0
+            )
+    else:
+        with waiting(out.is_watched(), f"attacking {method} {runs} times"):
+            found = attack(
+                method,
+                budget,
+                runs=runs,
+                tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+                confidence=confidence,
+                exact=exact,
+            )
     if as_json:
         out.say_json(found.to_dict())
     else:
