@@ -4,25 +4,22 @@ Charges are never refunded, and what is charged may depend on every answer relea
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self, final
+from typing import Self, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.currency import Currency, Gdp, Units, named
+from sottovoce.accounting.currency import Currency, Units, named
+from sottovoce.accounting.disk.opening import OnDisk
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
-if TYPE_CHECKING:
-    from sottovoce.accounting.disk.statement import Anchor, Statement
-
 
 @final
-class Ledger:
+class Ledger(OnDisk):
     """All privacy ever spent on one data set, in one currency, under one relation, below one cap.
 
     Formal guarantee: everything released under its grants together is cap-DP for neighbours under the cap's
@@ -47,62 +44,6 @@ class Ledger:
         self._allowed = Allowance.of(cap, self._currency)
         self._unit = unit_of(unit)
         self._store: Store = MemoryStore() if store is None else store
-
-    @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        dataset: str,
-        cap: Budget,
-        currency: str = "gdp",
-        order: float | None = None,
-        unit: str = "record",
-    ) -> Self:
-        """A new data set's ledger, in a new file on a local disk or in one that holds others already.
-
-        Cap, currency and unit are fixed for good. Refused where the data set is known, or where the file was
-        deleted: a fresh cap is never granted for records that were charged before without a word."""
-        from sottovoce.accounting.disk.entries import Declaration
-        from sottovoce.accounting.disk.sqlite_store import create_store
-
-        fresh = cls(cap, currency=currency, order=order, unit=unit)
-        declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit)
-        store = create_store(path, dataset, declared)
-        return cls(cap, currency=currency, order=order, unit=unit, store=store)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        dataset: str,
-        cap: Budget | None = None,
-        currency: str | None = None,
-        order: float | None = None,
-    ) -> Self:
-        """The ledger of one data set in a file that `create` made. Opening never creates.
-
-        `cap`, `currency` and `order` may be left out; given, they must be what was declared. Names are
-        compared without regard to case and outer or repeated blanks. Charges are on disk before anything
-        is released, and every process that opens the file spends from the same cap."""
-        from sottovoce.accounting.disk.sqlite_store import open_store
-
-        if currency is not None or order is not None:
-            named(Gdp.name if currency is None else currency, order)
-        if cap is not None:
-            cls(cap)
-        store, declared = open_store(path, dataset)
-        given = (cap, currency, order)
-        found = (declared.cap, declared.currency, declared.order)
-        if any(mine is not None and mine != theirs for mine, theirs in zip(given, found, strict=True)):
-            raise LedgerError(
-                f"data set {dataset!r} was declared with {declared.cap!r}, currency={declared.currency!r}, "
-                f"order={declared.order}, which is fixed for good. Open it without cap, currency and order."
-            )
-        return cls(
-            declared.cap, currency=declared.currency, order=declared.order, unit=declared.unit, store=store
-        )
 
     @property
     def cap(self) -> Budget:
@@ -211,16 +152,6 @@ class Ledger:
     def share(self, parts: int) -> Units:
         """The largest whole number of units that fits `parts` times into what is left."""
         return share(self.units_left, parts)
-
-    def verify(self, anchor: Anchor | None = None) -> Statement:
-        """Read the whole file again and check every seal and total; see `statement.verify`."""
-        from sottovoce.accounting.disk.statement import verify
-
-        if self._store.address is None:
-            raise LedgerError(
-                "an in-memory ledger has no file to verify. Use Ledger.create(path, dataset=..., cap=...)."
-            )
-        return verify(self._store.address[0], anchor)
 
     def _append(self, grant: Grant) -> None:
         spent = self._store.append(grant, self._allowed.cap)

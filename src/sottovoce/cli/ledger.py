@@ -38,7 +38,7 @@ def create(
     A file may hold several data sets. Keep it on a local disk, back it up, and never use two copies.
     """
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.accounting.guarantee import caution
+    from sottovoce.accounting.wording import caution
     from sottovoce.cli import output as out
 
     cap = Budget(epsilon, delta, relation)

@@ -66,7 +66,7 @@ def plan(
     """
     from sottovoce import losses, regularizers
     from sottovoce.accounting import Budget
-    from sottovoce.accounting.guarantee import caution
+    from sottovoce.accounting.wording import caution
     from sottovoce.cli import output as out
     from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from scipy import sparse
 
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
+from sottovoce.data.doors import Doors
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
@@ -31,14 +31,11 @@ from sottovoce.data.validation import (
 from sottovoce.data.weights import declared_cap, read_weights
 from sottovoce.errors import ParameterError
 
-if TYPE_CHECKING:
-    from sottovoce.data.schema import Schema
-
 __all__ = ["CLIP_MARGIN", "Label", "Records"]
 
 
 @final
-class Records(Declared, Sealed):
+class Records(Doors, Declared, Sealed):
     """n bounded rows: ||x|| <= radius, intercept included, each with a declared label or a bounded target.
 
     Public facts are n, dim, radius, labels, target, intercept, sparse, nonzeros, constant and weight_cap; the
@@ -122,106 +119,6 @@ class Records(Declared, Sealed):
             weight_cap=cap,
         )
         return cls(rows, facts).of_persons(groups, persons, invalid)
-
-    @classmethod
-    def from_table(
-        cls, table: Any, schema: Schema | str | os.PathLike[str], *, delimiter: str = ",", **options: Any
-    ) -> Records:
-        """Records of a table, read into memory: a path, pandas, polars, pyarrow or an Arrow stream.
-
-        Its schema declares how rows are encoded, as by BoundedEncoder with radius 1, the target, and, if it
-        says so, what rows count: their weight over its cap. Options are `sample_weight`, `weight_cap` and
-        `invalid`, as in `from_arrays`."""
-        from sottovoce.data.files import bounded
-
-        return bounded(table, schema, delimiter, **options)
-
-    @classmethod
-    def from_parquet(
-        cls,
-        path: str | os.PathLike[str],
-        schema: Schema | str | os.PathLike[str],
-        radius: float = 1.0,
-        *,
-        sample_weight: Any = None,
-        weight_cap: float = 1.0,
-        groups: Any = None,
-        persons: int | None = None,
-        invalid: str = "raise",
-        memory: int = 2**29,
-        spool: bool | str | os.PathLike[str] = True,
-        progress: bool = False,
-    ) -> Records:
-        """Records of a Parquet file, or of all those in a folder, that need not fit into memory.
-
-        The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
-        the target. The first `memory` bytes of encoded rows are kept, later ones spooled: 4 bytes an entry in
-        the system's temporary folder, or the one that `spool` names, in a file that nobody else can open and
-        that is gone with these records, or a crash. `spool=False` decodes them again at each pass. The
-        answers are those of the same rows in memory; the file must not change until the last of them.
-        `sample_weight` (one number a row, in the order of the files), `weight_cap`, `groups`, `persons` and
-        `invalid` are as in `from_arrays`; a weight that is not finite counts 0. Without `groups`, the column
-        that the schema names as `person` holds the keys."""
-        from sottovoce.data.parquet_rows import bounded
-
-        given: dict[str, Any] = {"sample_weight": sample_weight, "weight_cap": weight_cap, "groups": groups}
-        where: dict[str, Any] = {"memory": memory, "spool": spool, "progress": progress}
-        return bounded(path, schema, radius, persons=persons, invalid=invalid, **given, **where)
-
-    @classmethod
-    def from_dask(
-        cls,
-        data: Any,
-        y: Any = None,
-        *,
-        schema: Schema | None = None,
-        radius: float = 1.0,
-        labels: Sequence[Label] | None = None,
-        target: tuple[float, float] | None = None,
-        intercept: bool = False,
-        nonzeros: int | None = None,
-        constant: bool = False,
-        sample_weight: Any = None,
-        weight_cap: float = 1.0,
-        groups: Any = None,
-        persons: int | None = None,
-        invalid: str = "raise",
-        client: Any = None,
-    ) -> Records:
-        """Records that stay on the workers of a Dask cluster (extra `sottovoce[dask]`).
-
-        Pass dask arrays X (its chunks may be scipy.sparse) and y with `labels` or `target`, or a dask
-        dataframe with a `schema` that declares them. `client` is a distributed.Client, by default the
-        current one. Everything else is as in `from_arrays`. Workers and scheduler are trusted. `groups` is a
-        dask array or column; keys are gathered here, so a person's rows may lie in several partitions."""
-        from sottovoce.data.dask import gathered, hold
-
-        if schema is not None:
-            if schema.target is None or labels is not None or target is not None or intercept:
-                raise ParameterError(
-                    "with a schema that declares a target, pass no labels, target or intercept."
-                )
-            labels, target = schema.target.classes, schema.target.range
-        declared = declaration_of(labels, target)
-        options = {"radius": checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}
-        options |= {"intercept": intercept, "nonzeros": checked_nonzeros(nonzeros)}
-        weighted = schema is not None and schema.is_weighted
-        cap = 1.0 if weighted else declared_cap(weight_cap, sample_weight)
-        options |= {"weight_cap": weight_cap}
-        insist_rule_for_invalid(invalid)
-        held = hold(data, y, sample_weight, client=client, schema=schema, options=options)
-        facts = RecordFacts(
-            declared=declared,
-            radius=float(radius),
-            intercept=bool(intercept),
-            nonzeros=nonzeros,
-            constant=constant or schema is not None,
-            weight_cap=cap,
-        )
-        if groups is None and schema is not None and schema.person is not None:
-            groups = data[schema.person]
-        keys = None if groups is None else gathered(groups, client)
-        return cls(held, facts).of_persons(keys, persons, invalid)
 
     @property
     def n(self) -> int:

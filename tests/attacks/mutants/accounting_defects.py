@@ -212,7 +212,9 @@ FILE = (
         "if False:",
         DAMAGE,
     ),
-    Mutant("raised cap accepted", f"{A}ledger.py", "mine is not None and mine != theirs", "False", STORE),
+    Mutant(
+        "raised cap accepted", f"{A}disk/opening.py", "mine is not None and mine != theirs", "False", STORE
+    ),
     Mutant(
         "failure of the disk ignored",
         f"{A}disk/ledger_file.py",

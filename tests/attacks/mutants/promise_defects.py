@@ -133,14 +133,14 @@ KEPT = (
     ),
     Mutant(
         "a weak epsilon passes without a word",
-        f"{A}guarantee.py",
+        f"{A}wording.py",
         "WEAK_EPSILON = 10.0",
         "WEAK_EPSILON = 1000.0",
         f"{OUTPUTS} -k weak",
     ),
     Mutant(
         "delta above 1/n passes without a word",
-        f"{A}guarantee.py",
+        f"{A}wording.py",
         "if n is not None and delta * n > 1.0:",
         "if False:",
         f"{OUTPUTS} -k weak",

@@ -1,0 +1,94 @@
+"""A promise in words, and what is weak about it."""
+
+from __future__ import annotations
+
+import math
+
+from sottovoce.accounting.relations import Relation
+
+
+class Worded:
+    """Says a guarantee in words."""
+
+    epsilon: float
+    delta: float
+    n: int
+    relation: Relation
+    simulated: bool
+    runs: int
+    cap_epsilon: float | None
+    cap_delta: float | None
+    unit: str
+    other_epsilon: float | None
+    other_delta: float | None
+
+    @property
+    def neighbours(self) -> str:
+        """How neighbours differ, in words."""
+        return self.relation.words(self.unit)
+
+    @property
+    def otherwise(self) -> str:
+        """The promise under the other relation, in words."""
+        other = self.relation.other
+        if self.other_epsilon is None or self.other_delta is None:
+            return f"under {other.value} nothing is stated"
+        if (self.other_epsilon, self.other_delta) == (self.epsilon, self.delta):
+            return f"under {other.value} the same"
+        return f"under {other.value} ({self.other_epsilon:g}, {self.other_delta:.3g})"
+
+    @property
+    def chain(self) -> str:
+        """How the promise was composed and what limits it, in words; empty for a single run."""
+        if self.runs == 1:
+            return ""
+        said = f"composed over {self.runs} runs, each started from the one before"
+        if self.cap_epsilon is None or self.cap_delta is None:
+            return said
+        return (
+            f"{said}; if a budget was chosen after seeing an earlier result, what holds is the cap of their "
+            f"ledger, ({self.cap_epsilon:g}, {self.cap_delta:.3g})"
+        )
+
+    @property
+    def caveat(self) -> str:
+        """What is weak about this promise; empty if nothing is, or if there is none."""
+        return "" if self.simulated else caution(self.epsilon, self.delta, self.n)
+
+    def __str__(self) -> str:
+        if self.simulated:
+            return "none: the noise was simulated from a seed, so nothing is private"
+        promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+        facts = f"{promise}, neighbours: {self.neighbours}, n = {self.n}; {self.otherwise}"
+        return f"{facts}; {self.chain}" if self.chain else facts
+
+
+# Past it the odds that two neighbours give an outcome may differ by e^10 = 22,026: whoever narrows a record
+# down to two candidates may name the right one with a chance of 99.995 %. Usual are 0.1 to 10.
+WEAK_EPSILON = 10.0
+# For tables so small that 1/n is no help: in one run of a thousand nothing need hold.
+WEAK_DELTA = 1e-3
+
+
+def caution(epsilon: float, delta: float, n: int | None = None) -> str:
+    """What is weak about (epsilon, delta) for n records, or nothing at all.
+
+    delta above 1/n allows to publish one record, drawn at random, in the clear."""
+    said = []
+    if epsilon > WEAK_EPSILON:
+        odds = math.exp(-epsilon)
+        chance = min(1.0, (1.0 + delta * odds) / (1.0 + odds))
+        said.append(
+            f"epsilon = {epsilon:g} promises little: whoever narrows a record down to two candidates may "
+            f"name the right one with a chance of {100.0 * chance:.7g} %; take {WEAK_EPSILON:g} or less"
+        )
+    if n is not None and delta * n > 1.0:
+        said.append(
+            f"delta = {delta:.3g} is above 1/n = {1.0 / n:.3g}: to publish one record in the clear, drawn at "
+            "random, would keep this promise; take delta well below 1/n"
+        )
+    elif delta > WEAK_DELTA:
+        said.append(
+            f"delta = {delta:.3g} is the chance that nothing is promised at all; take it well below 1/n"
+        )
+    return "; ".join(said)
