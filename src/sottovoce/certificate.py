@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
-from scipy import optimize, special
-
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -147,6 +145,8 @@ def norm_bound(noisy_norm: float, scale: float, dim: int, level: float) -> tuple
     ||g~||^2/scale^2 is noncentral chi-square, so the bound inverts its distribution function in the
     noncentrality. Below the floor even g = 0 would rarely give so small an answer; then the bound for a
     typical pure-noise answer is stated instead, which is larger and so still valid."""
+    from scipy import special
+
     if level <= 0.0:
         return math.inf, False
     simple = noisy_norm - scale * float(special.ndtri(level))
@@ -161,10 +161,14 @@ def norm_bound(noisy_norm: float, scale: float, dim: int, level: float) -> tuple
 
 def _simple(ratio: float, scale: float, level: float) -> float:
     """||g|| <= ||g~|| + scale z: the noise along g alone is one normal variable."""
+    from scipy import special
+
     return scale * (math.sqrt(ratio) - float(special.ndtri(level)))
 
 
 def _noncentrality(ratio: float, dim: int, level: float, scale: float) -> float:
+    from scipy import optimize, special
+
     def excess(root: float) -> float:
         return float(special.chndtr(ratio, dim, root * root)) - level
 
@@ -204,4 +208,6 @@ def spectral_margin(scale: float, dim: int, level: float) -> float:
 
 def scalar_margin(scale: float, level: float) -> float:
     """One-sided normal quantile: a noisy scalar exceeds its truth by more with probability `level`."""
+    from scipy import special
+
     return -scale * float(special.ndtri(level))

@@ -13,6 +13,8 @@ PrivacyWarning, a UserWarning: something around a fit weakens its guarantee.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SottovoceError(Exception):
     """Base of every error this library raises on purpose."""
@@ -44,3 +46,11 @@ class UnsupportedEvent(LedgerError):
 
 class PrivacyWarning(UserWarning):
     """Something that the library can see, but not prevent, weakens a stated guarantee."""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """For a message: which of the public names may have been meant; empty where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1, 0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
@@ -119,8 +118,9 @@ class Model:
     def _chances(self, table: Any) -> Matrix:
         scores = self.decision_function(table)
         if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
+            return np.exp(-np.logaddexp(0.0, np.column_stack([scores, -scores])))
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     @property
     def _bounds(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, meant
 from sottovoce.losses import GemanMcClure
 from sottovoce.losses.base import at_least, checked_number
 
@@ -134,6 +134,7 @@ def by_name(name: str, strength: float) -> Regularizer:
     """The regularizer of that name."""
     if name not in _SHELF:
         raise ParameterError(
-            f"regularizer {name!r} is unknown. Choose one of {', '.join(map(repr, _SHELF))}."
+            f"regularizer {name!r} is unknown.{meant(name, _SHELF)} Choose one of "
+            f"{', '.join(map(repr, _SHELF))}."
         )
     return _SHELF[name](strength)

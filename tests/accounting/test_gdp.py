@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from sottovoce.accounting.gdp import delta_of, epsilon_of, mu_of, mu_of_pure
+from sottovoce.accounting.gdp import delta_of, epsilon_of, erfcx, log_normal, mu_of, mu_of_pure
 from sottovoce.errors import ParameterError
 
 EPSILONS = (1e-3, 1e-2, 0.2, 0.6, 1.0, 3.0, 10.0, 50.0)
@@ -145,3 +145,19 @@ def test_meaningless_numbers_are_refused(bad: float) -> None:
 def test_deltas_that_cannot_be_resolved_are_refused(delta: float) -> None:
     with pytest.raises(ParameterError):
         mu_of(1.0, delta)
+
+
+@pytest.mark.parametrize(
+    "x", [-0.5, -0.02, 0.0, 1e-9, 0.3, 1.7, 3.9, 3.999999, 4.0, 4.3, 7.0, 26.0, 40.0, 1e9]
+)
+def test_the_scaled_error_function_is_exact_to_some_units_in_the_last_place(x: float) -> None:
+    with mp.workdps(60):
+        exact = mp.exp(mpf(x) ** 2) * mp.erfc(mpf(x)) if x < 1e3 else 1 / (mp.sqrt(mp.pi) * x)
+        assert abs(erfcx(x) / exact - 1) < 1.5e-15
+
+
+@pytest.mark.parametrize("x", [-40.0, -8.0, -1.0, -0.1, 0.0, 0.1, 1.0, 4.0, 8.0])
+def test_the_logarithm_of_the_normal_law_is_exact_in_both_tails(x: float) -> None:
+    with mp.workdps(60):
+        exact = mp.log(mp.erfc(-mpf(x) / mp.sqrt(2)) / 2)
+        assert abs(log_normal(x) / exact - 1) < 1e-14

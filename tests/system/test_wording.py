@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,28 +12,102 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli import app, main
 
+PYTHON = re.compile(
+    r"(?<![\w^-])(?!(?:epsilon|delta|low|high)=)\w+=[\"'(\w.]|\w\(\.\.\.|[a-z]\(path|Budget\("
+)
+Said = tuple[object, str, str]
 
-def test_the_version_is_printed() -> None:
-    assert CliRunner().invoke(app, ["--version"]).output.strip() == sv.__version__
 
-
-def test_a_refusal_names_options_and_not_arguments_of_python(
+@pytest.fixture
+def said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.csv").write_text("age,y\n1,no\nsecret,yes\n")
+) -> Callable[..., Said]:
+    """The exit code, output and errors of a command in a folder with a table, its schema and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("age,who,y\n1,a,no\nsecret,b,yes\n", encoding="utf-8")
+    Path("b.csv").write_text("age,who,y\n1,a,no\n2,b,yes\n", encoding="utf-8")
     schema = sv.Schema.from_dict(
         {
             "columns": {"age": {"type": "numeric", "low": 0, "high": 9}},
             "target": {"column": "y", "classes": ["no", "yes"]},
         }
     )
-    (tmp_path / "s.toml").write_text(schema.to_toml())
-    places = [str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.toml"), "-o", str(tmp_path / "m.json")]
-    monkeypatch.setattr("sys.argv", ["sottovoce", "fit", *places, "--epsilon", "1", "--delta", "1e-3"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    said = capsys.readouterr().err
-    assert ended.value.code == 1
-    assert "--invalid zero" in said
-    assert "invalid=" not in said
-    assert "secret" not in said
+    Path("s.toml").write_text(schema.to_toml(), encoding="utf-8")
+    sv.Ledger.create("l.db", dataset="a", cap=sv.Budget(1.0, 1e-3))
+
+    def run(*words: str) -> Said:
+        monkeypatch.setattr("sys.argv", ["sottovoce", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return ended.value.code, shown.out, shown.err
+
+    return run
+
+
+FIT = ("fit", "b.csv", "--schema", "s.toml", "-o", "m.json", "--epsilon", "1", "--delta", "1e-3")
+PLAN = ("plan", "--rows", "9", "--weights", "3", "--epsilon", "1", "--delta", "1e-3")
+CREATE = ("ledger", "create", "l.db", "--dataset", "c", "--epsilon", "1", "--delta", "1e-3")
+CHARGED = (*FIT, "--ledger", "l.db", "--dataset")
+REFUSED = {
+    "a field that is no number": ((FIT[0], "a.csv", *FIT[2:]), "--invalid zero"),
+    "loss": ((*FIT, "--loss", "logistics"), "Did you mean 'logistic'?"),
+    "method": ((*FIT, "--method", "adapts"), "Did you mean 'adapt'?"),
+    "method that needs a tolerance": ((*FIT, "--method", "dp-gd"), "--tolerance 0.03"),
+    "tolerance": ((*FIT, "--tolerance", "-1"), "--tolerance must"),
+    "relation": ((*FIT, "--relation", "both"), "--relation must"),
+    "invalid": ((*FIT, "--invalid", "skip"), "--invalid must"),
+    "epsilon": ((*FIT, "--epsilon", "-1"), "--epsilon must"),
+    "delta": ((*FIT, "--delta", "1/m"), "--delta as text must"),
+    "evaluate": ((*FIT, "--evaluate", "2"), "--evaluate must"),
+    "inference": ((*FIT, "--inference", "2"), "--inference, a part of the budget, must"),
+    "zero-out without persons": ((*FIT, "--person", "who", "--relation", "zero-out"), "--persons"),
+    "persons without their column": ((*FIT, "--persons", "2"), "--person"),
+    "other data set": ((*CHARGED, "b"), "sottovoce ledger create FILE"),
+    "other relation": ((*CHARGED, "a", "--relation", "zero-out"), "--relation replace-one"),
+    "no ledger": (("ledger", "show", "none.db"), "`sottovoce ledger create` makes"),
+    "no such ledger file": ((*FIT, "--ledger", "b.csv", "--dataset", "b"), "`sottovoce ledger verify"),
+    "renyi without its order": ((*CREATE, "--currency", "renyi"), "--order 32"),
+    "order without renyi": ((*CREATE, "--order", "8"), "--currency renyi"),
+    "declared before": ((*CREATE, "--dataset", "a"), "--ledger FILE --dataset NAME"),
+    "calibration": ((*PLAN, "--calibration", "loose"), "--calibration must"),
+    "no saved run": (("report", "s.toml", "-o", "r.html"), "cannot be read"),
+    "no schema": ((*FIT, "--schema", "none.toml"), "`sottovoce schema` writes one"),
+}
+
+
+def test_the_version_is_printed() -> None:
+    assert CliRunner().invoke(app, ["--version"]).output.strip() == sv.__version__
+
+
+@pytest.mark.parametrize(("words", "option"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_names_options_and_not_arguments_of_python(
+    words: tuple[str, ...], option: str, said: Callable[..., Said]
+) -> None:
+    code, _, error = said(*words)
+    assert code in (1, 3)
+    assert option in error
+    assert not PYTHON.search(error), PYTHON.search(error)
+    assert "secret" not in error
+    assert not Path("m.json").exists()
+
+
+def test_python_spellings_are_recognized() -> None:
+    for spelled in ('invalid="zero"', "cap=Budget(...)", "Ledger.open(path, x)", "persons=20_000"):
+        assert PYTHON.search(spelled)
+    assert not PYTHON.search("the run's epsilon=1, delta=1e-05 needs mu^2=3.4; write --invalid zero")
+
+
+def test_quiet_commands_write_their_files_and_say_nothing(said: Callable[..., Said]) -> None:
+    commands = (
+        ("schema", "b.csv", "-o", "t.toml"),
+        (*FIT, "--ledger", "l.db", "--dataset", "a", "--method", "majorize"),
+        ("report", "m.json", "-o", "r.html"),
+        ("predict", "m.json", "b.csv", "-o", "p.csv"),
+        ("export", "m.json", "--format", "json", "-o", "c.json"),
+        CREATE,
+    )
+    for words in commands:
+        assert said(*words, "--quiet") == (0, "", ""), words
+    assert all(Path(name).exists() for name in ("t.toml", "m.json", "r.html", "p.csv", "c.json"))
+    assert said(*FIT, "--quiet")[0] == 1, "a refusal is still told"

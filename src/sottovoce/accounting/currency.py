@@ -12,8 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, TypeAlias, final
 
-from scipy.special import erf, log_ndtr
-
 from sottovoce.accounting import gdp
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.checks import positive, whole
@@ -147,8 +145,8 @@ class Gdp(Currency):
         """log(Phi(mu/2) / Phi(-mu/2)), the inverse of `gdp.mu_of_pure`."""
         mu = math.sqrt(amount_of(units)) * (1.0 - 1e-12)
         if mu < 1.0:
-            return 2.0 * math.atanh(float(erf(mu / math.sqrt(8.0)))) * (1.0 - 1e-12)
-        return float(log_ndtr(mu / 2.0) - log_ndtr(-mu / 2.0)) * (1.0 - 1e-12)
+            return 2.0 * math.atanh(math.erf(mu / math.sqrt(8.0))) * (1.0 - 1e-12)
+        return (gdp.log_normal(mu / 2.0) - gdp.log_normal(-mu / 2.0)) * (1.0 - 1e-12)
 
     def multiplier(self, units: Units, batch: int, population: int, draw: Draw = Draw.FIXED) -> float:
         raise _needs_renyi()

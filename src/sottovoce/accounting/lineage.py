@@ -8,15 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import Any, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import LATTICE_SHARE, Gdp, named
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @final
@@ -154,6 +155,8 @@ def mark(weights: np.ndarray[Any, Any], origin: Origin) -> None:
 
 def origin_of(value: object) -> Origin | None:
     """Where an array came from, if it is or shows the weights of a result; None where that is not known."""
+    import numpy as np
+
     while isinstance(value, np.ndarray):
         known = _KNOWN.get(id(value))
         if known is not None and known[0]() is value:

@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from sottovoce._version import VERSION
-from sottovoce.cli.audit import audit
-from sottovoce.cli.bench import bench
-from sottovoce.cli.check import check
-from sottovoce.cli.demo import demo
-from sottovoce.cli.evaluate import evaluate
-from sottovoce.cli.export import export
-from sottovoce.cli.fit import fit
-from sottovoce.cli.ledger import ledger
-from sottovoce.cli.output import shown_safely
-from sottovoce.cli.plan import plan
-from sottovoce.cli.predict import predict
-from sottovoce.cli.report import report
-from sottovoce.cli.schema import schema
-from sottovoce.cli.studies import register
-from sottovoce.cli.wording import in_words_of_the_command_line
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
-app = typer.Typer(
-    name="sottovoce",
-    help="Train models on sensitive records under differential privacy, with no tuning, and be told what was "
-    "reached.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    *("demo", "schema", "check", "plan", "fit", "predict", "evaluate", "export", "report", "audit", "bench"),
+    *("reproduce", "ledger"),
 )
-for command in (demo, schema, check, plan, fit, predict, evaluate, export, report, audit, bench):
-    app.command()(command)
-register(app)
-app.add_typer(ledger, name="ledger")
+
+
+def application(asked: str = "") -> typer.Typer:
+    """The command line with the command that is asked for, or with all where it is none of them.
+
+    The others are not loaded: their options alone would take longer than most answers."""
+    app = typer.Typer(
+        name="sottovoce",
+        help="Train models on sensitive records under differential privacy, with no tuning, and be told what "
+        "was reached.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in (asked,) if asked in COMMANDS else COMMANDS:
+        if name == "reproduce":
+            import_module("sottovoce.cli.studies").register(app)
+            continue
+        command = getattr(import_module(f"sottovoce.cli.{name}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command()(command)
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    """`app`: the command line with all commands."""
+    if name != "app":
+        raise AttributeError(f"module 'sottovoce.cli' has no attribute {name!r}")
+    return application()
 
 
 def _version(asked: bool) -> None:
@@ -46,8 +56,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -58,12 +67,13 @@ def options(
 def main() -> None:
     """Exit codes: 0 ok, 1 failed, 2 usage, 3 budget refused."""
     try:
-        app()
+        application(*sys.argv[1:2])()
     except SottovoceError as error:
-        print(
-            f"sottovoce: {shown_safely(in_words_of_the_command_line(' '.join(str(error).split())))}",
-            file=sys.stderr,
-        )
+        from sottovoce.cli.output import shown_safely
+        from sottovoce.cli.wording import in_words_of_the_command_line
+
+        said = in_words_of_the_command_line(" ".join(str(error).split()))
+        print(f"sottovoce: {shown_safely(said)}", file=sys.stderr)
         sys.exit(3 if isinstance(error, BudgetExceeded) else 1)
     except Exception as error:
         # what other libraries raise may quote data, so only its kind is told

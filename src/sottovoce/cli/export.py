@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Force
+from sottovoce.cli.options import OUTPUT, AsJson, Force, Quiet
 
 if TYPE_CHECKING:
     from sottovoce.model import Model
@@ -39,6 +39,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.", rich_help_panel=OUTPUT)],
     table: Annotated[str | None, typer.Option(help="sql: the table to score.", show_default=False)] = None,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model for another tool. The guarantee travels with it where the format has room.
@@ -58,7 +59,7 @@ def export(
     place = put(output, lambda free: write(free, content), force=force)
     if as_json:
         out.say_json({"export": str(place), "format": kind.value})
-    else:
+    elif not quiet:
         out.say({"Wrote": place})
 
 

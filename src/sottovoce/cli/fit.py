@@ -25,6 +25,7 @@ from sottovoce.cli.options import (
     Person,
     Persons,
     Query,
+    Quiet,
     Simulate,
     Weight,
     WeightCap,
@@ -106,6 +107,7 @@ def fit(
         ),
     ] = None,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a private model on a table.
@@ -151,7 +153,7 @@ def fit(
         invalid=invalid,
         delimiter=delimiter,
         dask=dask,
-        progress=out.is_watched(),
+        progress=out.is_watched() and not quiet,
     )
     written = {"model": str(put(output, model.save, force=force))}
     if report is not None:
@@ -162,6 +164,8 @@ def fit(
     if as_json:
         figures = {figure.name: asdict(figure) for figure in model.figures}
         out.say_json({**written, **out.summary(model.result), **summarized, "figures": figures})
+        return
+    if quiet:
         return
     result = model.result
     out.say(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import AsJson, Epsilon, Neighbours
+from sottovoce.cli.options import AsJson, Epsilon, Neighbours, Quiet
 
 ledger = typer.Typer(
     no_args_is_help=True, help="Create, show and verify the budget of a data set, kept in a file."
@@ -31,6 +31,7 @@ def create(
         str,
         typer.Option(help="Whom the cap is for, for good: every record, or every person with all of theirs."),
     ] = "record",
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Set the cap of a data set, for good: everything charged to it stays within.
@@ -48,7 +49,7 @@ def create(
         facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
         whose = {"relation": cap.relation.filed, "unit": made.unit}
         out.say_json({**facts, **whose, "caveats": list(weak)})
-    else:
+    elif not quiet:
         created = (
             f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}, {relation}, for every {unit}"
         )
@@ -75,7 +76,7 @@ def verify(
 
 
 @ledger.command()
-def adopt(path: File) -> None:
+def adopt(path: File, quiet: Quiet = False) -> None:
     """Make the file's present place its home, after you moved it or put back a backup.
 
     Only you can know that no other copy is in use: two copies could each be spent whole.
@@ -84,7 +85,8 @@ def adopt(path: File) -> None:
     from sottovoce.cli import output as out
 
     make_home(path)
-    out.say({"Adopted": path})
+    if not quiet:
+        out.say({"Adopted": path})
 
 
 def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> None:

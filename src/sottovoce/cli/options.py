@@ -119,6 +119,9 @@ Force: TypeAlias = Annotated[
         "--force", help="Replace outputs that exist; never an input or a ledger.", rich_help_panel=OUTPUT
     ),
 ]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
+]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
 ]

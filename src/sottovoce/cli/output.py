@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from sottovoce.report import Card
     from sottovoce.result import Result
 
+_BOLD, _DIM = "1", "2"
+
 
 def console() -> Console:
     """Standard output. Text is shown as it is: labels and names may look like markup or emoji codes."""
@@ -27,22 +31,25 @@ def console() -> Console:
 
 def say(lines: dict[str, object]) -> None:
     """A bold word and its text a line."""
-    from rich.text import Text
-
-    shown = console()
     width = max(map(len, lines)) + 2
     for word, text in lines.items():
-        shown.print(Text.assemble((word.ljust(width), "bold"), shown_safely(text)))
+        print(_styled(word.ljust(width), _BOLD) + shown_safely(text))
 
 
 def remark(text: str) -> None:
     """A line in a muted colour."""
-    console().print(text, style="dim")
+    print(_styled(text, _DIM))
 
 
 def say_text(text: str) -> None:
     """A block of text, as it is."""
-    console().print(shown_safely(text))
+    print(shown_safely(text))
+
+
+def _styled(text: str, style: str) -> str:
+    """Styled on a terminal that knows how, without rich, which takes longer to load than most answers."""
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{style}m{text}\x1b[0m"
 
 
 def shown_safely(text: object) -> str:
@@ -82,9 +89,7 @@ def measured(figure: Estimate) -> str:
 
 def is_watched() -> bool:
     """Whether standard error is a terminal."""
-    from rich.console import Console
-
-    return Console(stderr=True).is_terminal
+    return sys.stderr.isatty()
 
 
 def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:

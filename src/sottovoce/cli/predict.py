@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet
 
 
 def predict(
@@ -19,6 +19,7 @@ def predict(
     delimiter: Delimiter = ",",
     query: Query = None,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict each row of a table; one line of output a row, in its order.
@@ -42,5 +43,5 @@ def predict(
     place = put(output, lambda free: write(free, content), force=force)
     if as_json:
         out.say_json({"predictions": str(place), "rows": len(rows)})
-    else:
+    elif not quiet:
         out.say({"Predicted": f"{len(rows):,} rows", "Wrote": place})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.data import arrow
 from sottovoce.data.cell import spelled
 
 if TYPE_CHECKING:
@@ -23,18 +24,25 @@ def as_csv(model: Model, rows: NDArray[np.floating[Any]]) -> bytes:
     import pyarrow as pa
     from pyarrow import csv
 
-    predicted = [_harmless(cell) for cell in model.predict(rows).tolist()]
-    columns: dict[str, Any] = {"prediction": pa.array(predicted)}
+    columns: dict[str, Any] = {"prediction": _column(model.predict(rows))}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(rows)
         for place, label in enumerate(model.classes_.tolist()):
-            columns[f"probability of {label}"] = chances[:, place]
+            columns[f"probability of {label}"] = arrow.numbers(chances[:, place])
     sink = pa.BufferOutputStream()
     csv.write_csv(pa.table(columns), sink)
     return bytes(sink.getvalue())
 
 
-def _harmless(cell: Any) -> Any:
-    """Numbers, and text that spells them, stay as they are."""
-    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and math.isnan(spelled(cell))
+def _column(predicted: NDArray[Any]) -> Any:
+    if predicted.dtype.kind == "b":
+        return arrow.flags(predicted)
+    if predicted.dtype.kind in "iuf":
+        return arrow.numbers(predicted)
+    return arrow.texts([_harmless(cell) for cell in predicted.tolist()])
+
+
+def _harmless(cell: str) -> str:
+    """Text that spells a number stays as it is."""
+    risky = cell.startswith(_FORMULA) and math.isnan(spelled(cell))
     return f"'{cell}" if risky else cell

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Force
+from sottovoce.cli.options import OUTPUT, AsJson, Force, Quiet
 
 
 def report(
@@ -18,6 +18,7 @@ def report(
         Path, typer.Option("--output", "-o", help="HTML file to write.", rich_help_panel=OUTPUT)
     ],
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write one self-contained page: what is guaranteed, what was reached, where the budget went.
@@ -34,5 +35,5 @@ def report(
     place = put(output, lambda free: write(free, page), force=force)
     if as_json:
         out.say_json({"report": str(place)})
-    else:
+    elif not quiet:
         out.say({"Wrote": place})

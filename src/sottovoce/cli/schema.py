@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet
 
 
 def schema(
@@ -18,6 +18,7 @@ def schema(
     force: Force = False,
     delimiter: Delimiter = ",",
     query: Query = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a schema to fill in, from the column names only: no row is read.
@@ -38,7 +39,7 @@ def schema(
     place = put(output, lambda free: write(free, template), force=force)
     if as_json:
         out.say_json({"schema": str(place), "columns": list(names)})
-    else:
+    elif not quiet:
         out.say(
             {
                 "Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it.",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data import arrow
 from sottovoce.data.cell import (
     LETTERS,
     MISSING,
@@ -99,7 +100,7 @@ def holds(column: Any) -> NDArray[np.bool_]:
     if isinstance(plain, np.ndarray) and plain.dtype.kind in TEXT:
         return np.array([value(cell) is not None for cell in plain.tolist()], dtype=bool)
     if not isinstance(plain, np.ndarray) and is_text(plain.type):
-        return np.asarray(_text(plain).is_valid().to_numpy(zero_copy_only=False))
+        return arrow.given(_text(plain))
     return ~np.isnan(numbers(plain))
 
 
@@ -115,14 +116,12 @@ def alike(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
 
 def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | None = None) -> bool:
     """Whether a text of an Arrow column neither `fits`, as numbers do by default, nor means missing."""
-    import pyarrow as pa
-
     plain = _plain(column)
     if isinstance(plain, Coded):
         return is_misread(plain.values, missing, fits)
     if isinstance(plain, np.ndarray) or not is_text(plain.type):
         return False
-    doubtful = _text(plain).filter(pa.array(np.isnan(numbers(plain)))).drop_null().unique().to_pylist()
+    doubtful = _text(plain).filter(arrow.flags(np.isnan(numbers(plain)))).drop_null().unique().to_pylist()
     if fits is not None:
         doubtful = [text for text in _text(plain).drop_null().unique().to_pylist() if not fits(text)]
     return not all(spells_missing(text) or missing.code(text) >= 0 for text in doubtful)
@@ -205,8 +204,8 @@ def _text_numbers(column: Any) -> Vector:
     text = _text(column)
     with suppress(pa.ArrowException):
         trimmed = pc.ascii_trim_whitespace(text)
-        given = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING, trimmed.type)), None, trimmed)
-        return _floats(given)
+        absent = pc.is_in(trimmed, value_set=arrow.texts(MISSING).cast(trimmed.type))
+        return _floats(pc.if_else(absent, pa.nulls(1, trimmed.type)[0], trimmed))
     encoded = text.dictionary_encode()
     found = np.array([number(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)
     return _taken(found, _places(encoded), np.nan)
@@ -249,8 +248,7 @@ def _places(encoded: Any) -> NDArray[np.int64]:
     """Indices into the dictionary, -1 for a missing cell."""
     import pyarrow as pa
 
-    plain = encoded.indices.cast(pa.int64()).fill_null(-1)
-    return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return arrow.filled(encoded.indices.cast(pa.int64()), -1)
 
 
 def _taken(values: NDArray[T], places: NDArray[Any], absent: float) -> NDArray[T]:
@@ -263,8 +261,7 @@ def _floats(column: Any) -> Vector:
     import pyarrow as pa
 
     plain = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
-    converted = plain.cast(pa.float64(), safe=False)
-    return np.array(converted.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return arrow.filled(plain.cast(pa.float64(), safe=False), np.nan)
 
 
 def _is_number(kind: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,14 @@ from sottovoce.data.dates import DatePart, is_moment
 from sottovoce.data.encoding import encode, insist_type
 from sottovoce.data.persons import read_keys
 from sottovoce.data.reading import Reading
-from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import open_source
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.data.records import Records
 
 
 @final
@@ -120,6 +122,8 @@ def bounded(
     persons: int | None = None,
 ) -> Records:
     """The table as Records, its target in the declared order of classes or range."""
+    from sottovoce.data.records import Records
+
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     insist_one_weighing(declared, sample_weight)
     held = read(table, declared, weighted=True, invalid=invalid, delimiter=delimiter)

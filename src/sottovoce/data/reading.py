@@ -9,10 +9,9 @@ from typing import Any, final
 
 import numpy as np
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.cell import LETTERS, Codebook, Label, Spelling
-from sottovoce.data.rows import Mask
 
 
 @final

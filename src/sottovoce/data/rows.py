@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.data.sealed import Sealed, refuse_copies
 from sottovoce.errors import DataError
 
@@ -24,7 +24,6 @@ CLIP_MARGIN = 2.0**-22
 """Rows longer than R(1 - CLIP_MARGIN) are shrunk to that length, so that float32 cannot push them past R."""
 
 Stored = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 
 class Block(NamedTuple):

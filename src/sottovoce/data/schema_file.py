@@ -14,7 +14,7 @@ from sottovoce.data.columns import Categorical, Column, Target
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.template import quoted
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, meant
 
 _UNFILLED = "?"
 _KINDS: dict[str, tuple[type[Column], tuple[str, ...]]] = {
@@ -70,7 +70,9 @@ def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[
         raise ParameterError(f"{where} must be a table of names and values; Schema.template shows one.")
     for key in raw:
         if known is not None and key not in known:
-            raise ParameterError(f"{where}: {key!r} is unknown; use {', '.join(known)}.")
+            raise ParameterError(
+                f"{where}: {key!r} is unknown.{meant(str(key), known)} Use {', '.join(known)}."
+            )
     return raw
 
 

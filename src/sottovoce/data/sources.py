@@ -11,20 +11,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any, TypeAlias, final
-
-from narwhals.dependencies import (
-    is_pandas_like_dataframe,
-    is_polars_dataframe,
-    is_polars_lazyframe,
-    is_pyarrow_table,
-)
 
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.headers import checked_delimiter
 from sottovoce.data.textfiles import csv_chunks, csv_names
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import DataError, ParameterError, meant
 
 Chunk: TypeAlias = tuple[int, Callable[[str], Any]]
 
@@ -60,6 +52,13 @@ def open_source(table: Any, *, delimiter: str = ",") -> Source:
         return table
     if isinstance(table, str | os.PathLike):
         return _file(table, delimiter)
+    from narwhals.dependencies import (
+        is_pandas_like_dataframe,
+        is_polars_dataframe,
+        is_polars_lazyframe,
+        is_pyarrow_table,
+    )
+
     if is_polars_lazyframe(table):
         return FrameSource(Dataframe(_collected(table)))
     # a pandas frame has a stream too, but one whose types are inferred from its objects
@@ -92,10 +91,9 @@ def insist_present(wanted: tuple[str, ...], given: Any) -> None:
     """Column names are public: those that are absent are named."""
     absent = [name for name in wanted if name not in set(given)]
     if absent:
-        near = get_close_matches(absent[0], list(map(str, given)), 1, 0.6)
         raise DataError(
             f"the table has no column {', '.join(map(repr, absent))}, which the schema declares."
-            + (f" Did you mean {near[0]!r}?" if near else "")
+            + meant(absent[0], map(str, given))
         )
 
 

@@ -10,10 +10,9 @@ from typing import Any, final
 
 import numpy as np
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.cell import Label, number
-from sottovoce.data.rows import Mask
 from sottovoce.errors import ParameterError
 
 LARGEST_TARGET = 1e30

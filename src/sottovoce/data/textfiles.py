@@ -20,11 +20,9 @@ def csv_names(path: str | os.PathLike[str], delimiter: str) -> tuple[str, ...]:
     """Names in the header of a CSV file; no row is read.
 
     They are public. A first line that does not look like a header is refused, because it may be a record."""
-    import pyarrow as pa
-
     names: list[str] = []
-    with suppress(pa.ArrowException, OSError, UnicodeDecodeError, csv.Error), pa.input_stream(path) as stream:
-        text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
+    with suppress(OSError, UnicodeDecodeError, csv.Error):
+        text = _start(path).decode("utf-8-sig", errors="ignore")
         names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     if not names or len(set(names)) < len(names) or any(map(looks_like_value, names)):
         raise DataError(
@@ -33,6 +31,18 @@ def csv_names(path: str | os.PathLike[str], delimiter: str) -> tuple[str, ...]:
             "encoding (UTF-8)."
         )
     return tuple(names)
+
+
+def _start(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file, decompressed by its ending as Arrow does it; empty if that fails."""
+    if os.fspath(path).lower().endswith(".csv"):
+        with open(path, "rb") as plain:
+            return plain.read(HEADER_BYTES)
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException), pa.input_stream(path) as stream:
+        return bytes(stream.read(HEADER_BYTES))
+    return b""
 
 
 def csv_chunks(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sottovoce.data import cells
 from sottovoce.data.cell import Label
@@ -49,7 +48,7 @@ def checked_nonzeros(nonzeros: int | None) -> int | None:
 
 def entries_of_rows(table: Any) -> NDArray[Any]:
     """How many entries of each row are not 0; NaN is one of them."""
-    if not sparse.issparse(table):
+    if isinstance(table, np.ndarray):
         return np.asarray(np.count_nonzero(table, axis=1))
     filled = np.concatenate(([0], np.cumsum(table.data != 0)))
     return np.asarray(np.diff(filled[table.indptr]))
@@ -84,6 +83,8 @@ def dense_table(X: Any) -> NDArray[Any]:
 
 def canonical_csr(X: Any) -> Any:
     """X as CSR with sorted columns, none twice: entries given twice add up, in float64, before clipping."""
+    from scipy import sparse
+
     insist_table(X)
     with suppress(Exception):
         source = X if X.format == "csr" else X.astype(np.float64).tocsr()

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.cell import Label
-from sottovoce.data.rows import Mask
 from sottovoce.data.validation import column_of
 from sottovoce.errors import ParameterError
 

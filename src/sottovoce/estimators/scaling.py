@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
 
@@ -17,7 +16,7 @@ def shrinkage(X: Any, radius: float) -> Vector:
     factors = np.empty(X.shape[0])
     for start in range(0, X.shape[0], _BLOCK):
         rows = X[start : start + _BLOCK]
-        if sparse.issparse(rows):
+        if _is_sparse(rows):
             lengths = _sparse_lengths(rows)
         else:
             wide = np.array(rows, dtype=np.float64, order="C")
@@ -34,7 +33,9 @@ def into_unit_ball(X: Any, radius: float) -> Any:
 
     X itself where no row is too long would leave the layout, and so the order of later sums, to one row."""
     factors = shrinkage(X, radius)
-    if sparse.issparse(X):
+    if _is_sparse(X):
+        from scipy import sparse
+
         rows = X.tocsr()
         data = rows.data * np.repeat(factors, np.diff(rows.indptr))
         return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
@@ -46,7 +47,7 @@ def row_products(X: Any, weights: Matrix) -> Matrix:
 
     Each is a sum over one row alone, in one order: the other rows, their number and the memory layout change
     no digit, as they would in a matrix product of BLAS."""
-    if sparse.issparse(X):
+    if _is_sparse(X):
         return np.asarray(X.tocsr().astype(np.float64) @ weights.T)
     products = np.empty((X.shape[0], len(weights)))
     for start in range(0, X.shape[0], _BLOCK):
@@ -54,6 +55,15 @@ def row_products(X: Any, weights: Matrix) -> Matrix:
         for output, vector in enumerate(np.ascontiguousarray(weights)):
             products[start : start + _BLOCK, output] = np.einsum("ij,j->i", rows, vector)
     return products
+
+
+def _is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix. SciPy, slow to load, is asked about what is no array only."""
+    if isinstance(X, np.ndarray):
+        return False
+    from scipy import sparse
+
+    return bool(sparse.issparse(X))
 
 
 def _sparse_lengths(rows: Any) -> tuple[Vector, Vector]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Final
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, meant
 from sottovoce.losses.base import Constants, Kind, Loss
 from sottovoce.losses.margin import Logistic, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.redescending import Cauchy, GemanMcClure, Welsch
@@ -61,7 +61,9 @@ def by_name(name: str, **parameters: float) -> Loss:
             f"Use {_SMOOTH_VARIANT[name]!r}, its smooth variant."
         )
     if name not in _SHELF:
-        raise ParameterError(f"loss {name!r} is unknown. Choose one of {', '.join(map(repr, _SHELF))}.")
+        raise ParameterError(
+            f"loss {name!r} is unknown.{meant(name, _SHELF)} Choose one of {', '.join(map(repr, _SHELF))}."
+        )
     loss = _SHELF[name]
     accepted = list(inspect.signature(loss).parameters)
     for parameter in parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, meant
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
@@ -40,5 +40,5 @@ def by_name(name: str) -> Method:
         return METHODS[name]()
     except KeyError:
         raise ParameterError(
-            f"there is no method {name!r}; choose one of auto, {', '.join(METHODS)}."
+            f"there is no method {name!r}.{meant(name, METHODS)} Choose one of auto, {', '.join(METHODS)}."
         ) from None

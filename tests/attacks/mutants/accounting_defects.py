@@ -92,6 +92,8 @@ PRICES = (
         'nonnegative("epsilon", epsilon), _usable(delta) * (1.0 + 1e-6)',
         GDP,
     ),
+    Mutant("continued fraction cut short", f"{A}gdp.py", "_FRACTIONS = 30", "_FRACTIONS = 6", GDP),
+    Mutant("rounding of a square left in", f"{A}gdp.py", "* (1.0 + lost)", "* 1.0", GDP),
     Mutant("pure answers' mu too small", f"{A}gdp.py", "return mu * (1.0 + 1e-13)", "return mu * 0.999", GDP),
     Mutant(
         "wrong Renyi conversion",

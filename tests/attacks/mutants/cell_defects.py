@@ -62,8 +62,8 @@ READING = (
     Mutant(
         "rows within the radius keep their layout",
         "estimators/scaling.py",
-        "    factors = shrinkage(X, radius)\n    if sparse",
-        "    factors = shrinkage(X, radius)\n    if np.all(factors == 1.0):\n        return X\n    if sparse",
+        "    factors = shrinkage(X, radius)\n    if _is_sparse",
+        "    factors = shrinkage(X, radius)\n    if np.all(factors == 1.0):\n        return X\n    if _is_sparse",
         LAYOUT,
     ),
     Mutant(
