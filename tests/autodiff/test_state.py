@@ -221,7 +221,7 @@ def test_terms_of_other_examples_keep_every_bit_beside_one_that_raises() -> None
             sv.autodiff.TorchRisk(after(nn.Tanh()), models.cross_entropy, (X, other), invalid="zero", **CLIPS)
         )
     flat = risks[0]._terms.vector(risks[0].start)
-    first, second = (risk._terms.gradients(flat, *next(iter(risk._pieces()))) for risk in risks)
+    first, second = (risk._terms.gradients(flat, *next(iter(risk._pieces()))[:2]) for risk in risks)
     keep = np.arange(40) != 5
     assert torch.equal(first[keep], second[keep])
     assert torch.isnan(second[5]).all()

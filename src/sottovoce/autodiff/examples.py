@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Piece(NamedTuple):
+    """Examples computed at once, and what each counts: 1 without shares."""
+
+    inputs: Tensor
+    targets: Tensor
+    shares: Tensor | None = None
 
 
 @final
@@ -43,10 +51,13 @@ class Examples(Sealed):
     def n(self) -> int:
         return len(self.inputs)
 
-    def chunks(self, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def fill_with(self, x: Tensor, y: Tensor) -> None:
+        """Nothing: there are no gaps."""
+
+    def pieces(self, length: int) -> Iterator[Piece]:
         """Consecutive examples, `length` at a time."""
         for start in range(0, self.n, length):
-            yield self.inputs[start : start + length], self.targets[start : start + length]
+            yield Piece(self.inputs[start : start + length], self.targets[start : start + length])
 
     def take(self, indices: NDArray[np.int64]) -> Examples:
         """A copy of the examples at these positions."""

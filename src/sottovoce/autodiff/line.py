@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-import torch
 
 from sottovoce.autodiff.clipping import clipped_numbers
 from sottovoce.data.sealed import Sealed
@@ -36,14 +36,17 @@ class TorchLine(Sealed):
             end = self._w + float(gamma) * self._direction
         end = self._risk._weights(end, "w + gamma * direction")
         limit = self._risk._settings.gradient_clip * abs(float(gamma)) * self._length
-        total = clipped_numbers(self._here - self._losses(end), -limit, limit)
+        total = math.fsum(
+            clipped_numbers(here - there, -limit, limit, shares)
+            for (here, shares), (there, _) in zip(self._here, self._losses(end), strict=True)
+        )
         penalty = self._risk._regularizer.value
         return total / self._risk.n + penalty(self._w) - penalty(end)
 
-    def _losses(self, w: Vector) -> Tensor:
+    def _losses(self, w: Vector) -> list[tuple[Tensor, Tensor | None]]:
+        """Of each call, and what each of its examples counts."""
         flat = self._risk._flat(w)
-        pieces = [self._risk._terms.values(flat, *some).double() for some in self._risk._pieces()]
-        return torch.cat(pieces)
+        return [(self._risk._terms.values(flat, x, y).double(), q) for x, y, q in self._risk._pieces()]
 
     def __repr__(self) -> str:
         return f"TorchLine({self._risk!r})"

@@ -16,9 +16,11 @@ from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum
 from sottovoce.autodiff.examples import Examples
 from sottovoce.autodiff.line import TorchLine
 from sottovoce.autodiff.parameters import Layout
+from sottovoce.autodiff.people import MOST_EXAMPLES, PersonExamples
 from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
 from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
+from sottovoce.data.persons import Persons
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.privacy.rounding import Arithmetic
@@ -52,6 +54,8 @@ class TorchRisk(Sealed):
     never does, "auto" forms them up to 300 weights. `memory` bounds the bytes of per-example derivatives held
     at once. An example on which module or loss raise an error is refused at the door, which is outside the
     guarantee; with `invalid="zero"` it is let in and counts for nothing, as it does if that happens later.
+    `groups` holds the key of each example's person: the m examples of one count 1/m each, clipped one by one,
+    and the guarantee is for persons. `persons` declares their number where it must not be counted.
 
     Every method returns clipped but exact numbers: for the data's owner, outside any privacy guarantee."""
 
@@ -72,6 +76,8 @@ class TorchRisk(Sealed):
         dtype: torch.dtype = torch.float64,
         device: str | torch.device | None = None,
         invalid: str = "raise",
+        groups: Any = None,
+        persons: int | None = None,
     ) -> None:
         if invalid not in ("raise", "zero"):
             raise ParameterError('invalid must be "raise" or "zero".')
@@ -96,11 +102,15 @@ class TorchRisk(Sealed):
         self._start = self._layout.vector(module)
         working = copy.deepcopy(module).to(settings.device, settings.dtype)
         self._terms = Terms(working, loss, self._layout, settings.dtype, settings.device)
-        self._examples = Examples.of(data, settings.dtype, settings.device)
+        examples = Examples.of(data, settings.dtype, settings.device)
+        people = Persons.given(groups, examples.n, persons, lenient=invalid == "zero")
+        self._persons = people
+        self._examples = examples if people is None else PersonExamples.of(examples, people)
         self._divisor: int | None = None
         flat = self._terms.vector(self._start)
-        check_terms(self._terms, flat, self._examples, matrices=settings.forms_matrices(self.dim))
-        if invalid == "raise" and not all(self._terms.works(flat, *some) for some in self._pieces()):
+        check_terms(self._terms, flat, examples, matrices=settings.forms_matrices(self.dim))
+        self._examples.fill_with(*self._terms.filler)
+        if invalid == "raise" and not all(self._terms.works(flat, x, y) for x, y, _ in self._pieces()):
             raise DataError(
                 "the module or the loss raises an error on an example, for instance at a label past its last "
                 "class; the message is withheld, as it may quote data. Clean the data, or pass "
@@ -123,11 +133,10 @@ class TorchRisk(Sealed):
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        cut = self._settings
-        return (
-            f"mean loss of {type(self._template).__name__} plus {self._regularizer!r}, each example's "
-            f"gradient clipped to {cut.gradient_clip:g} and its curvature to {cut.curvature_clip:g}"
-        )
+        cut, kind = self._settings, type(self._template).__name__
+        mean = "mean loss" if self._persons is None else "mean over persons, each the mean over its rows,"
+        clips = f"gradient clipped to {cut.gradient_clip:g} and its curvature to {cut.curvature_clip:g}"
+        return f"{mean} of {kind} plus {self._regularizer!r}, each example's {clips}"
 
     @cached_property
     def problem(self) -> ClippedProblem:
@@ -145,18 +154,25 @@ class TorchRisk(Sealed):
             declared_smoothness=cut.smoothness,
             regularizer=self._regularizer,
             matrix_free=not cut.forms_matrices(self.dim),
+            unit="record" if self._persons is None else "person",
+            counted=self._persons is not None and not self._persons.declared,
         )
 
     @cached_property
     def bounds(self) -> ClippedBounds:
-        """How far each answer can move when one example is replaced, rounding included."""
-        arithmetic = Arithmetic(n=self.n, dim=self.dim, block_length=self.n, radius=1.0)
+        """How far each answer can move when one example is replaced, rounding included.
+
+        Additions are n at most, or as many as persons may have examples."""
+        terms = None if self._persons is None else self.n + MOST_EXAMPLES
+        length = terms or self.n
+        arithmetic = Arithmetic(n=self.n, dim=self.dim, block_length=length, radius=1.0, terms=terms)
         return ClippedBounds(problem=self.problem, arithmetic=arithmetic)
 
     def mean_loss(self, w: Vector) -> float:
         """f(w) without any clipping. Exact: for the data's owner only."""
         flat = self._flat(w)
-        total = sum(float(self._terms.values(flat, *some).double().sum()) for some in self._pieces())
+        losses = ((self._terms.values(flat, x, y).double(), shares) for x, y, shares in self._pieces())
+        total = sum(float((loss if shares is None else loss * shares).sum()) for loss, shares in losses)
         return total / self.n + self._regularizer.value(w)
 
     def value(self, w: Vector) -> float:
@@ -164,7 +180,8 @@ class TorchRisk(Sealed):
         flat = self._flat(w)
         high = self._settings.loss_bound
         total = math.fsum(
-            clipped_numbers(self._terms.values(flat, *some), 0.0, high) for some in self._pieces()
+            clipped_numbers(self._terms.values(flat, x, y), 0.0, high, shares)
+            for x, y, shares in self._pieces()
         )
         return total / self.n + self._regularizer.value(w)
 
@@ -239,7 +256,7 @@ class TorchRisk(Sealed):
         return TorchLine(self, self._weights(w), self._weights(direction, "direction"))
 
     def subset(self, indices: NDArray[np.int64], n: int | None = None) -> TorchRisk:
-        """The risk over these examples alone, sums divided by `n`. Exact: for the data's owner only."""
+        """The risk over these examples, or persons, sums divided by `n`. Exact: for the data's owner only."""
         part = object.__new__(TorchRisk)
         part.__dict__.update(
             {name: held for name, held in self.__dict__.items() if name not in ("problem", "bounds")}
@@ -260,7 +277,7 @@ class TorchRisk(Sealed):
         return self._terms.vector(self._weights(w))
 
     def _pieces(self) -> Any:
-        return self._examples.chunks(self._settings.chunk(1))
+        return self._examples.pieces(self._settings.chunk(1))
 
     def _total(
         self,
@@ -271,8 +288,8 @@ class TorchRisk(Sealed):
     ) -> Tensor:
         """Sum of clipped terms of this shape, chunk by chunk, in float64; `copies` of each are held."""
         total = torch.zeros(shape, dtype=torch.float64, device=self._settings.device)
-        for inputs, targets in self._examples.chunks(self._settings.chunk(copies * math.prod(shape))):
-            total = total + clipped_sum(terms(inputs, targets), limit)
+        for x, y, shares in self._examples.pieces(self._settings.chunk(copies * math.prod(shape))):
+            total = total + clipped_sum(terms(x, y), limit, shares)
         return total
 
     def __repr__(self) -> str:

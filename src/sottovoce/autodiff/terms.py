@@ -55,6 +55,12 @@ class Terms:
         """Keep a made-up example that the module takes, to fill the places of those that it does not."""
         self._stand_in = (x, y)
 
+    @property
+    def filler(self) -> tuple[Tensor, Tensor]:
+        """That example."""
+        assert self._stand_in is not None
+        return self._stand_in
+
     def together(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """The losses as the user's own code gives them for a whole batch, which must be made up."""
         with torch.no_grad():

@@ -51,6 +51,15 @@ class Persons(Sealed):
         self.declared = declared
 
     @classmethod
+    def given(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons | None:
+        """`of` these keys; None where none are given, when each row is a record by itself."""
+        if groups is not None:
+            return cls.of(groups, rows, declared, lenient=lenient)
+        if declared is not None:
+            raise ParameterError("persons counts the people named by groups: pass groups too.")
+        return None
+
+    @classmethod
     def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons:
         """Read a key for every row. A missing one (None, NaN, blank, no text or whole number) is refused, or,
         if `lenient`, its row counts 0: it never becomes a person of its own."""
@@ -99,6 +108,15 @@ class Persons(Sealed):
         pairs, inverse = np.unique(self._owners[known] * entries + places[known], return_inverse=True)
         held = np.floor(np.clip(np.bincount(inverse, self.shares()[known]), 0.0, 1.0) * steps)
         return np.asarray(np.bincount(pairs % entries, held, minlength=entries), dtype=np.float64)
+
+    def rows_in_order(self) -> NDArray[np.int64]:
+        """Rows with a key, person by person, those of one in the order in which they came."""
+        return np.argsort(self._owners, kind="stable")[np.count_nonzero(self._owners < 0) :]
+
+    def first_rows(self) -> NDArray[np.int64]:
+        """Where in that order each person begins, and where the last one ends."""
+        counts = np.bincount(self._owners[self._owners >= 0], minlength=self.n)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def rows_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """All rows of these persons, in increasing order: nobody is split over batches."""

@@ -162,11 +162,9 @@ class Records(Doors, Declared, Sealed):
 
     def of_persons(self, groups: Any, persons: int | None, invalid: str) -> Records:
         """The same rows, each counting its share of its person; as they are without groups."""
-        if groups is None:
-            if persons is not None:
-                raise ParameterError("persons counts the people named by groups: pass groups too.")
+        held = Persons.given(groups, self._rows.n, persons, lenient=invalid == "zero")
+        if held is None:
             return self
-        held = Persons.of(groups, self._rows.n, persons, lenient=invalid == "zero")
         return Records(self._rows.scaled(held.shares()), self._facts, persons=held)
 
     def __repr__(self) -> str:

@@ -179,10 +179,7 @@ def _test(
         groups = table.keys if groups is None else groups
     labels = labelled(X, y)
     rows = readable(X, invalid)
-    if groups is None and persons is not None:
-        raise ParameterError("persons counts the people named by groups: pass groups too.")
-    lenient = invalid == "zero"
-    people = None if groups is None else Persons.of(groups, len(labels), persons, lenient=lenient)
+    people = Persons.given(groups, len(labels), persons, lenient=invalid == "zero")
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
         raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
     unit = "record" if people is None else "person"

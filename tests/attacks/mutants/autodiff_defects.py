@@ -32,8 +32,8 @@ CLIPPING = (
     Mutant(
         "differences of losses not clipped",
         "autodiff/line.py",
-        "total = clipped_numbers(self._here - self._losses(end), -limit, limit)",
-        "total = clipped_numbers(self._here - self._losses(end), -1e300, 1e300)",
+        "clipped_numbers(here - there, -limit, limit, shares)",
+        "clipped_numbers(here - there, -1e300, 1e300, shares)",
         SENSITIVITY,
     ),
     Mutant(

@@ -8,6 +8,7 @@ RELATIONS = "tests/accounting/test_relations.py"
 POISSON = "tests/accounting/test_poisson.py"
 BATCH = "tests/privacy/test_batch_privacy.py"
 PEOPLE = "tests/privacy/test_persons.py"
+TORCH = "tests/autodiff/test_torch_persons.py"
 
 NEIGHBOURS = (
     Mutant(
@@ -114,6 +115,55 @@ NEIGHBOURS = (
         "terms=None if self._records.persons is None else MOST_ROWS",
         "terms=self._records._rows.n",
         PEOPLE,
+    ),
+    Mutant(
+        "a ledger takes either unit",
+        "accounting/ledger.py",
+        "if unit_of(unit) != self._unit:",
+        "if False:",
+        f"{RELATIONS} -k unit",
+    ),
+    Mutant(
+        "training asks no ledger for whom it counts",
+        "training.py",
+        "account.run(budget, chosen.name, unit=problem.unit)",
+        "account.run(budget, chosen.name, unit=account.unit)",
+        f"{RELATIONS} -k unit",
+    ),
+    Mutant(
+        "a ledger's unit forgotten on disk",
+        "accounting/disk/entries.py",
+        'unit_of(raw.get("unit", "record"))',
+        '"record"',
+        f"{RELATIONS} -k unit",
+    ),
+    Mutant(
+        "an example counts 1 whoever it is of",
+        "autodiff/clipping.py",
+        "factors = factors if shares is None else factors * shares",
+        "factors = factors if shares is None else factors * (shares > 0)",
+        TORCH,
+    ),
+    Mutant(
+        "what fills a person's gaps counts",
+        "autodiff/people.py",
+        "shares = torch.zeros(size, dtype",
+        "shares = torch.full((size,), 0.1, dtype",
+        TORCH,
+    ),
+    Mutant(
+        "a person's examples split over batches",
+        "autodiff/people.py",
+        "counts = np.diff(self._first)[indices]",
+        "counts = np.minimum(1, np.diff(self._first)[indices])",
+        TORCH,
+    ),
+    Mutant(
+        "examples placed by how many others have",
+        "autodiff/people.py",
+        "torch.from_numpy(np.flatnonzero(present))",
+        "torch.arange(int(np.count_nonzero(present)))",
+        TORCH,
     ),
     Mutant(
         "persons counted under zero-out",
