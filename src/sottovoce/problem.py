@@ -50,7 +50,8 @@ class Problem:
     `constant` is the column that carries the constant, if there is one.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
     `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
-    were counted, so that n is public only while nobody comes or goes.
+    were counted, so that n is public only while nobody comes or goes; `gathered`: whether a person's rows are
+    held in one place, where their scores can be summed.
     `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
     """
 
@@ -79,6 +80,7 @@ class Problem:
     limitable: bool = False
     unit: str = "record"
     counted: bool = False
+    gathered: bool = True
     likelihood: bool = False
 
     @classmethod

@@ -12,8 +12,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
+from sottovoce.inference.measuring import insist_inferable
 from sottovoce.inference.summary import COLUMNS
 from sottovoce.losses import Logistic, PseudoHuber, Savage
+from sottovoce.questions import ScoreMoment
 from tests import problems
 from tests.inference.populations import overlapping
 
@@ -191,13 +193,27 @@ def test_a_share_that_is_none_is_refused_before_the_charge(share: object) -> Non
     assert not ledger.history
 
 
-def test_persons_with_several_records_are_refused_before_the_charge() -> None:
-    X, y = problems.arrays(n=400)
-    records = sv.Records.from_arrays(X, y, labels=(-1, 1), groups=np.arange(400) // 2, persons=200)
-    ledger = sv.Ledger(BUDGET)
-    with pytest.raises(ParameterError, match="independent"):
-        sv.minimize(sv.Risk(records, Logistic()), budget=BUDGET, inference=0.3, ledger=ledger)
-    assert not ledger.history
+def test_persons_have_robust_errors_of_their_own() -> None:
+    """Ten copies of every record say no more than one: as many persons as records, the same errors."""
+    risk = overlapping(n=3000)
+    X, y = risk.records._rows.block(0).features[:, :4], risk.records._rows.targets
+    keys = np.tile(np.arange(3000), 10)
+    copies = sv.Records.from_arrays(np.tile(X, (10, 1)), np.tile(y, 10), labels=(-1, 1), groups=keys)
+    large = sv.Budget(10.0, 1e-6)
+    grouped = sv.minimize(sv.Risk(copies, Logistic()), budget=large, inference=0.5, simulate=0)
+    single = sv.minimize(risk, budget=large, inference=0.5, robust=True, simulate=0)
+    assert grouped.summary().robust
+    assert grouped.spending["score moment"] > 0.0
+    errors = [np.array([line.error for line in made.summary().lines]) for made in (grouped, single)]
+    np.testing.assert_allclose(errors[0], errors[1], rtol=0.25)
+
+
+def test_persons_whose_rows_lie_on_workers_are_refused_before_the_charge() -> None:
+    problem = replace(overlapping(n=50).problem, unit="person", gathered=False)
+    with pytest.raises(ParameterError, match="in one place"):
+        insist_inferable(problem, 0.3)
+    with pytest.raises(ParameterError, match="without Dask"):
+        ScoreMoment(np.zeros(problem.dim)).admitted(problem)
 
 
 def test_errors_are_robust_where_the_loss_is_no_likelihood_or_when_asked() -> None:

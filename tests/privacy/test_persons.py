@@ -60,6 +60,7 @@ def answers(held: Any, u: np.ndarray, step: np.ndarray) -> dict[str, np.ndarray]
         "gram diagonal": held.gram_diagonal(),
         "difference": np.array([held.along(u, step).decrease(1.0)]),
         "value": np.array([held.value(u)]),
+        "scores": held.score_moment(u),
     }
 
 
@@ -73,6 +74,7 @@ def bounds(held: Any, relation: Relation, u: np.ndarray, step: np.ndarray) -> di
         "gram diagonal": known.gram_diagonal(),
         "difference": known.difference(u, step),
         "value": known.value(u),
+        "scores": known.score_moment(u),
     }
 
 
@@ -118,7 +120,7 @@ def test_a_person_whose_rows_agree_attains_the_bounds(rows: int) -> None:
     mine = risk(ball(np.random.default_rng(0), rows, "alike"), away, persons=OTHERS + 1)
     due = bounds(mine, Relation.ZERO_OUT, u, step)
     found = moves(mine, null, u, step)
-    for name in ("gradient", "gram", "gram diagonal", "difference", "value"):
+    for name in ("gradient", "gram", "gram diagonal", "difference", "value", "scores"):
         assert 0.99 * due[name] <= found[name] <= due[name], name
     at_zero = bounds(mine, Relation.ZERO_OUT, np.zeros(DIM), step)["hessian"]
     assert moves(mine, null, np.zeros(DIM), step)["hessian"] >= 0.99 * at_zero

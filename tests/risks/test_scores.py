@@ -71,6 +71,35 @@ def test_in_other_coordinates_influence_enters_squared():
     )
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+def test_a_persons_scores_are_summed_before_they_are_squared(layout):
+    keys = RNG.integers(17, size=N)
+    people = list(dict.fromkeys(keys.tolist()))
+    shares = 1.0 / np.bincount(keys)[keys]
+
+    def due(scores):
+        sums = np.stack([(shares[:, None] * scores)[keys == person].sum(axis=0) for person in people])
+        return sums.T @ sums / len(people)
+
+    y = np.where(RNG.random(N) < 0.5, 1, -1)
+    given = {"radius": 4.0, "intercept": False, "groups": keys}
+    risk = Risk(Records.from_arrays(layout(X), y, labels=(-1, 1), **given), Logistic())
+    found = risk.score_moment(W)
+    np.testing.assert_allclose(found, due((-y * expit(-y * (X @ W)))[:, None] * X), atol=1e-7)
+    assert np.array_equal(found, found.T)
+    weighted = Risk(risk.records, Logistic(), class_weights={-1: 0.5, 1: 3.0})
+    counted = -y * expit(-y * (X @ W)) * np.where(y > 0, 3.0, 0.5)
+    np.testing.assert_allclose(weighted.score_moment(W), due(counted[:, None] * X), atol=1e-7)
+    labels = RNG.integers(0, 3, N)
+    several = SoftmaxRisk(Records.from_arrays(layout(X), labels, labels=(0, 1, 2), **given))
+    weights = RNG.normal(size=(3, DIM))
+    gaps = softmax(X @ weights.T, axis=1) - np.eye(3)[labels]
+    terms = (gaps[:, :, None] * X[:, None, :]).reshape(N, -1)
+    np.testing.assert_allclose(several.score_moment(weights.ravel()), due(terms), atol=1e-7)
+    with pytest.raises(ParameterError, match="not independent"):
+        Information(W).admitted(risk.problem)
+
+
 def test_no_information_of_a_loss_that_is_no_likelihood():
     y = np.where(RNG.random(N) < 0.5, 1, -1)
     risk = Risk(Records.from_arrays(X, y, labels=(-1, 1), radius=4.0), Sigmoid())

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Vector
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
+from sottovoce.errors import ParameterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,6 +69,13 @@ def over_parts(kernel: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenat
         return kernel(rows, *arguments, **named)
 
     return run
+
+
+def gathered(rows: Rows | Parts) -> Rows:
+    """Rows at hand; those in parts are refused."""
+    if isinstance(rows, Parts):
+        raise ParameterError("persons' scores are summed where all rows are: read them without Dask.")
+    return rows
 
 
 def added(answers: Sequence[T]) -> T:

@@ -109,6 +109,10 @@ class Persons(Sealed):
         held = np.floor(np.clip(np.bincount(inverse, self.shares()[known]), 0.0, 1.0) * steps)
         return np.asarray(np.bincount(pairs % entries, held, minlength=entries), dtype=np.float64)
 
+    def owners_in(self, span: slice) -> NDArray[np.int64]:
+        """The persons of these rows; -1 where the key is missing. Private."""
+        return self._owners[span]
+
     def rows_in_order(self) -> NDArray[np.int64]:
         """Rows with a key, person by person, those of one in the order in which they came."""
         return np.argsort(self._owners, kind="stable")[np.count_nonzero(self._owners < 0) :]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sottovoce.data.cell import Label
+from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import LIGHTEST, Persons
+from sottovoce.data.rows import Rows
 from sottovoce.data.targets import Classes, Range
 
 
@@ -38,6 +40,7 @@ class Declared:
     __slots__ = ()
     _facts: RecordFacts
     _persons: Persons | None
+    _rows: Rows | Parts
 
     @property
     def radius(self) -> float:
@@ -82,6 +85,7 @@ class Declared:
             "lightest": 0.0 if absent or self.weight_cap is not None else lightest,
             "unit": "record" if self._persons is None else "person",
             "counted": self._persons is not None and not self._persons.declared,
+            "gathered": self._persons is None or isinstance(self._rows, Rows),
         }
 
     @property

@@ -162,9 +162,10 @@ class Records(Doors, Declared, Sealed):
 
     def of_persons(self, groups: Any, persons: int | None, invalid: str) -> Records:
         """The same rows, each counting its share of its person; as they are without groups."""
-        held = Persons.given(groups, self._rows.n, persons, lenient=invalid == "zero")
-        if held is None:
+        if groups is None and persons is None:
             return self
+        held = Persons.given(groups, self._rows.n, persons, lenient=invalid == "zero")
+        assert held is not None
         return Records(self._rows.scaled(held.shares()), self._facts, persons=held)
 
     def __repr__(self) -> str:

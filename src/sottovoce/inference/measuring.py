@@ -44,10 +44,10 @@ def insist_inferable(problem: Problem, share: float) -> None:
             "inference is for linear models and softmax: the weights of a module are not identified, so "
             "they have no standard errors. Leave inference out."
         )
-    if share and problem.unit != "record":
+    if share and not problem.gathered:
         raise ParameterError(
-            "standard errors here take records to be independent, and one person's are not. Leave inference "
-            "out, or train on one record a person."
+            "standard errors for persons need all their rows in one place. Leave inference out, or read the "
+            "table here, without Dask."
         )
     if share and problem.dim > LARGEST_MATRIX:
         raise ParameterError(
@@ -63,9 +63,10 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
     first gradient at w give a step, damped where the Hessian is lost in its noise; where that led so far that
     the Hessian may be another, both are asked again, for less. 3. At the point reached the second moment of
     scores and, for most of the units, the gradient again: its noise is what is left.
-    A loss that is no likelihood has no information, and weights may depend on what is predicted: their errors
-    are `robust`."""
-    robust = robust or not ask.problem.likelihood or ask.problem.lightest < 1.0
+    A loss that is no likelihood has no information, weights may depend on what is predicted, and rows of a
+    person on each other: their errors are `robust`, and persons are what is independent."""
+    grouped = ask.problem.unit != "record"
+    robust = robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
     moments = ask.moments(int(units * Allotment.COORDINATES))
     geometry = standardized(moments, ask.problem)
     inside = ask.reshaped(geometry)

@@ -98,6 +98,14 @@ def score_moment(rows: Rows, weights: Matrix) -> Matrix:
     return _outer(rows, weights, pairs)
 
 
+def residuals(block: Block, weights: Matrix) -> Matrix:
+    """p_i - e_y for each row of a block, class by class."""
+    chances = _scores(double(block.features), weights)
+    probabilities(chances)
+    chances[_codes(block.targets), np.arange(block.targets.size)] -= 1.0
+    return chances
+
+
 def _outer(rows: Rows, weights: Matrix, pairs: Callable[[Block, Matrix, int, int], Vector]) -> Matrix:
     """sum of f_i (x) x_i x_i', f_i a symmetric matrix of the classes given entry by entry."""
     classes, dim = weights.shape

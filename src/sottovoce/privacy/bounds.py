@@ -145,9 +145,11 @@ class Bounds(ABC):
     def score_moment(self, w: Vector) -> float:
         """Frobenius movement of (1/n) sum q^2 phi'^2 xx': one record gives at most (sup|phi'| influence)^2.
 
-        phi'^2 follows the margin at rate 2 sup|phi'| sup|phi''|, and doubles the relative error of phi'."""
+        phi'^2 follows the margin at rate 2 sup|phi'| sup|phi''|, and doubles the relative error of phi'. A
+        person's score lies in the hull of row scores; it is a sum that is squared, which errs twice more."""
         slope, steepest = self.slope_at(w), self.problem.slope
-        rounding = self._moment_rounding(w, 2.0 * steepest**2, 2.0 * steepest * self._curvature)
+        often = 2.0 if self.problem.unit == "record" else 4.0
+        rounding = self._moment_rounding(w, often * steepest**2, 2.0 * steepest * self._curvature)
         return self._moment(slope**2) + 2.0 * rounding
 
     def information(self, w: Vector) -> float:

@@ -29,6 +29,10 @@ class _OfScores(AtWeights["Matrix"]):
     def admitted(self, problem: Problem) -> Self:
         if problem.matrix_free or problem.clipped:
             raise ParameterError("second moments of scores are asked of linear models and softmax alone.")
+        if not problem.gathered:
+            raise ParameterError(
+                "a person's scores are summed where all rows are: read the table here, without Dask."
+            )
         insist_matrix_fits(problem.dim)
         return super().admitted(problem)
 
@@ -36,7 +40,9 @@ class _OfScores(AtWeights["Matrix"]):
 @final
 @dataclass(frozen=True)
 class ScoreMoment(_OfScores):
-    """(1/n) sum ss' = (1/n) sum q^2 phi'^2 zz': holds whether or not the model does."""
+    """(1/n) sum ss' = (1/n) sum q^2 phi'^2 zz': holds whether or not the model does.
+
+    Of persons, s is the sum over a person's rows, which need not be independent of each other."""
 
     kind = Query.SCORES
 
@@ -52,13 +58,16 @@ class ScoreMoment(_OfScores):
 class Information(_OfScores):
     """(1/n) sum q^2 phi'' zz': what E ss' is where the labels follow the model, for a fraction of the noise.
 
-    A likelihood has E[phi'^2 | x] = E[phi'' | x]; q depends on x alone."""
+    A likelihood has E[phi'^2 | x] = E[phi'' | x]; q depends on x alone. Rows of one person are not
+    independent, so of persons it says nothing."""
 
     kind = Query.INFORMATION
 
     def admitted(self, problem: Problem) -> Self:
         if problem.curvature_low > 0.0:
             raise ParameterError("a loss that is not convex is no likelihood; ask for the score moment.")
+        if problem.unit != "record":
+            raise ParameterError("a person's rows are not independent; ask for the score moment.")
         return super().admitted(problem)
 
     def moves(self, bounds: Bounds) -> float:

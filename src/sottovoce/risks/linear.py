@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.partitioned import Parts
+from sottovoce.data.partitioned import Parts, gathered
 from sottovoce.data.persons import MOST_ROWS
 from sottovoce.data.records import Label, Records
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
+from sottovoce.kernels import persons
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import class_weighted
@@ -168,9 +169,12 @@ class Risk(Sealed):
         return matrix
 
     def score_moment(self, w: Vector) -> Matrix:
-        """(1/n) sum q_i^2 phi'(t_i)^2 x_i x_i'. Exact: for the data's owner only."""
+        """(1/n) sum ss', s a record's q phi' x or the sum of a person's. Exact: for the data's owner only."""
         insist_matrix_fits(self.dim)
-        return kernels.score_moment(self._records._rows, self._loss, self._weights(w)) / self.n
+        rows, people, weights = self._records._rows, self._records.persons, self._weights(w)
+        if people is None:
+            return kernels.score_moment(rows, self._loss, weights) / self.n
+        return persons.score_moment(gathered(rows), people, self._loss, weights) / self.n
 
     def information(self, w: Vector) -> Matrix:
         """(1/n) sum q_i^2 phi''(t_i) x_i x_i'. Exact: for the data's owner only."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.data.partitioned import Parts
+from sottovoce.data.partitioned import Parts, gathered
 from sottovoce.data.persons import MOST_ROWS
 from sottovoce.data.records import Records
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
+from sottovoce.kernels import persons
 from sottovoce.kernels import softmax as softmax_kernels
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import Problem, insist_matrix_fits
@@ -174,9 +175,12 @@ class SoftmaxRisk(Sealed):
         return matrix
 
     def score_moment(self, w: Vector) -> Matrix:
-        """(1/n) sum q^2 (p - e_y)(p - e_y)' (x) xx'. Exact: for the data's owner only."""
+        """(1/n) sum s s', s a record's q (p - e_y) (x) x or the sum of a person's. For the owner only."""
         insist_matrix_fits(self.dim)
-        return softmax_kernels.score_moment(self._records._rows, self._weights(w)) / self.n
+        rows, people, weights = self._records._rows, self._records.persons, self._weights(w)
+        if people is None:
+            return softmax_kernels.score_moment(rows, weights) / self.n
+        return persons.softmax_score_moment(gathered(rows), people, weights) / self.n
 
     def information(self, w: Vector) -> Matrix:
         """(1/n) sum q^2 (diag(p) - pp') (x) xx'. Exact: for the data's owner only."""

@@ -70,10 +70,31 @@ ERRORS = (
         f"{SUMMARY} -k penalty",
     ),
     Mutant(
-        "inference asked of persons",
+        "inference asked of persons on workers",
         "inference/measuring.py",
-        'if share and problem.unit != "record":',
+        "if share and not problem.gathered:",
         "if False:",
         f"{SUMMARY} -k persons",
+    ),
+    Mutant(
+        "a person's rows taken for independent",
+        "risks/linear.py",
+        "        if people is None:\n            return kernels.score_moment(",
+        "        if True:\n            return kernels.score_moment(",
+        "tests/risks/test_scores.py",
+    ),
+    Mutant(
+        "persons' scores without the sign of their labels",
+        "kernels/persons.py",
+        "slopes * block.targets if loss.kind is Kind.MARGIN else slopes",
+        "slopes",
+        "tests/risks/test_scores.py",
+    ),
+    Mutant(
+        "persons' scores count a row as often as a person",
+        "kernels/persons.py",
+        "counted = held if block.weights is None else held * block.weights",
+        "counted = held",
+        "tests/privacy/test_persons.py",
     ),
 )
