@@ -5,6 +5,7 @@ A mechanism is mu-GDP when telling neighbours apart is no easier than telling N(
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from sottovoce.accounting.checks import nonnegative, positive
 from sottovoce.errors import ParameterError
@@ -71,17 +72,18 @@ def mu_of(epsilon: float, delta: float) -> float:
 
     delta_of grows with mu, so bisection finds it; the slack keeps the answer below the exact one."""
     epsilon, target = nonnegative("epsilon", epsilon), _usable(delta) * (1.0 - DELTA_SLACK)
-    low = 1.0
-    while delta_of(low, epsilon) > target:
+    return largest(lambda mu: delta_of(mu, epsilon) <= target, 1.0)
+
+
+def largest(fits: Callable[[float], bool], low: float) -> float:
+    """The largest float that fits, if all smaller ones do: from `low` by factors of 2, then by bisection."""
+    while not fits(low):
         low /= 2.0
-    while delta_of(2.0 * low, epsilon) <= target:
+    while fits(2.0 * low):
         low *= 2.0
     high = 2.0 * low
     while low < (middle := 0.5 * (low + high)) < high:
-        if delta_of(middle, epsilon) <= target:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 

@@ -8,7 +8,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.partitioned import Parts, gathered
@@ -28,6 +27,7 @@ from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.questions.geometry import Geometry
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.bounds import LinearBounds
+from sottovoce.risks.features import FeatureSums
 from sottovoce.risks.reshaped import ReshapedRisk
 
 _LARGEST_REACH = 1e100
@@ -35,7 +35,7 @@ _LARGEST_REACH = 1e100
 
 
 @final
-class Risk(Sealed):
+class Risk(FeatureSums):
     """f(w) = (1/n) sum q_i phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss).
 
     Gradient: (1/n) sum q_i phi'(t_i) dt_i/dw + r'(w). Hessian: (1/n) sum q_i phi''(t_i) x_i x_i' + r''(w).
@@ -189,22 +189,6 @@ class Risk(Sealed):
         """(1/n) sum q_i x_i x_i', symmetric to the last bit. Exact: for the data's owner only."""
         insist_matrix_fits(self.dim)
         return kernels.gram(self._records._rows) / self.n
-
-    def gram_diagonal(self) -> Vector:
-        """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
-        return kernels.gram_diagonal(self._records._rows) / self.n
-
-    def gram_column(self, column: int) -> Vector:
-        """One column of `gram`. Exact: for the data's owner only."""
-        return kernels.gram_column(self._records._rows, column) / self.n
-
-    def moments(self) -> Matrix:
-        """Means of q x_j and of q x_j^2 for each column, two rows. Exact: for the data's owner only."""
-        return kernels.moments(self._records._rows) / self.n
-
-    def smallest_eigenvalue(self, w: Vector) -> float:
-        """Smallest eigenvalue of the Hessian at w, by a dense solver. Exact: for the data's owner only."""
-        return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
 
     def trials(self, w: Vector, directions: Matrix) -> Vector:
         """f(w) - f(w + p_j) for each row p_j of `directions`, in one pass. Exact: for the data's owner only.

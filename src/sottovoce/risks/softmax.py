@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy import linalg
 
 from sottovoce.data.partitioned import Parts, gathered
 from sottovoce.data.persons import MOST_ROWS
@@ -21,6 +20,7 @@ from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import Problem, insist_matrix_fits
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.bounds import SoftmaxBounds
+from sottovoce.risks.features import FeatureSums
 from sottovoce.risks.linear import checked_weights
 from sottovoce.risks.reshaped import ReshapedRisk
 
@@ -50,7 +50,7 @@ It is E (u - Eu)^2 (v - Ev), and no entry of v is further from their mean than t
 
 
 @final
-class SoftmaxRisk(Sealed):
+class SoftmaxRisk(FeatureSums):
     """f(W) = (1/n) sum log(sum_k exp(<x_i, w_k>)) - <x_i, w_y> + r(W), for K declared labels, K at least 3.
 
     Gradient: (1/n) sum (p_i - e_y) x_i' + r'. Hessian: (1/n) sum (diag(p_i) - p_i p_i') (x) x_i x_i' + r''.
@@ -195,22 +195,6 @@ class SoftmaxRisk(Sealed):
         """X'X/n, columns by columns, without the regularizer. Exact: for the data's owner only."""
         insist_matrix_fits(self._records.dim)
         return kernels.gram(self._records._rows) / self.n
-
-    def gram_diagonal(self) -> Vector:
-        """Diagonal of X'X/n: each column's mean square. Exact: for the data's owner only."""
-        return kernels.gram_diagonal(self._records._rows) / self.n
-
-    def gram_column(self, column: int) -> Vector:
-        """One column of `gram`. Exact: for the data's owner only."""
-        return kernels.gram_column(self._records._rows, column) / self.n
-
-    def moments(self) -> Matrix:
-        """Means of q x_j and of q x_j^2 for each column, two rows. Exact: for the data's owner only."""
-        return kernels.moments(self._records._rows) / self.n
-
-    def smallest_eigenvalue(self, w: Vector) -> float:
-        """Smallest eigenvalue of the Hessian at W, by a dense solver. Exact: for the data's owner only."""
-        return float(linalg.eigvalsh(self.hessian(w), subset_by_index=(0, 0))[0])
 
     def trials(self, w: Vector, directions: Matrix) -> Vector:
         """f(W) - f(W + P_j) for each row of `directions`, in one pass. Exact: for the data's owner only."""

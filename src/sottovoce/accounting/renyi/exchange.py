@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import Draw
+from sottovoce.accounting.gdp import largest
 from sottovoce.accounting.renyi.poisson import sampled_gaussian
 from sottovoce.accounting.renyi.subsampling import subsampled_gaussian
 from sottovoce.errors import ParameterError
@@ -41,18 +42,7 @@ def delta_tight(rho: float, epsilon: float) -> float:
 def rho_tight(epsilon: float, delta: float) -> float:
     """The largest rho, rounded down, for which rho-zCDP implies (epsilon, delta)-DP by `delta_tight`."""
     epsilon, target = positive("epsilon", epsilon), math.log(_probability(delta)) - LOG_SLACK
-    low = rho_published(epsilon, delta)
-    while _log_delta(low, epsilon) > target:
-        low /= 2.0
-    while _log_delta(2.0 * low, epsilon) <= target:
-        low *= 2.0
-    high = 2.0 * low
-    while low < (middle := 0.5 * (low + high)) < high:
-        if _log_delta(middle, epsilon) <= target:
-            low = middle
-        else:
-            high = middle
-    return low
+    return largest(lambda rho: _log_delta(rho, epsilon) <= target, rho_published(epsilon, delta))
 
 
 def epsilon_of_renyi(order: float, value: float, delta: float) -> float:
