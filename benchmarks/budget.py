@@ -19,11 +19,10 @@ from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.shares import Equal, Growing, Tracking
 
 FREE = {
-    "equal shares, plain steps, last iterate": Majorize(shares=Equal(), relaxation=1.0, averaged=1),
+    "equal shares, plain steps": Majorize(shares=Equal(), relaxation=1.0),
     "equal shares": Majorize(shares=Equal()),
     "growing shares (default)": Majorize(shares=Growing()),
     "growing faster, power 1": Majorize(shares=Growing(1.0)),
-    "growing, last iterate": Majorize(averaged=1),
     "growing, plain steps": Majorize(relaxation=1.0),
 }
 AIMED = {

@@ -119,7 +119,7 @@ def test_no_gradient_on_the_way_has_more_noise_than_the_worst_planned(method: st
 def test_planned_passes_are_the_questions_a_run_asks(method: str, loss: sv.losses.Loss) -> None:
     risk = sv.Risk(problems.classification(2000), loss, sv.regularizers.L2(1e-3))
     _, scales = asked(risk, method=method)
-    assert sum(map(len, scales.values())) == plan(n=2000, dim=5, loss=loss, method=method).passes <= 20
+    assert sum(map(len, scales.values())) == plan(n=2000, dim=5, loss=loss, method=method).passes <= 35
 
 
 @pytest.mark.parametrize("method", ["majorize", "opt"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.cubic_model import minimize_cubic
+from sottovoce.methods.designs import Designer
 from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
-from sottovoce.methods.majorizers import majorizer
 from sottovoce.methods.measurement import curvature_in_doubt, measure
+from sottovoce.methods.pursuit import pursuit
 from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.result import Outcome, Stop, TraceRow
@@ -22,21 +23,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
+    from sottovoce.methods.designs import Design
     from sottovoce.methods.forecast import Prospect
     from sottovoce.methods.steps import StepRule
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
 
 
+_LATE = 8
+"""Power of a point's number in the mean."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Majorize(Method):
-    """Release S = X'X/n once, then w -= c Q^{-1} g~ with Q = U (S_+ + lift) + sup r'', c the relaxation.
+    """Release S = X'X/n once, then w -= c (Q + L)^{-1} g~ with Q = U (S_+ + lift) + sup r'' above Hessians.
 
+    Whether S is released, its diagonal, or nothing and Q is a number, follows from what each promises.
     With a tolerance every visited point is tested, at a level fixed beforehand, and the run stops at the
     first certified one; where only the curvature is in doubt it is paid for, and a cubic step leaves a
-    saddle. Without a tolerance all steps are taken, the last few iterates averaged, and what is left
-    measures that point. Shares of the budget are `shares`, or the rule that won benchmarks/budget.py."""
+    saddle; L is 0. Without a tolerance L and the number of steps, `steps` or more, are those with the least
+    expected excess loss; all are taken, late iterates averaged, and what is left measures that
+    point. Shares of the budget are `shares`, or the rule that won benchmarks/budget.py."""
 
     name: ClassVar[str] = "majorize"
     steps: int = 15
@@ -44,12 +52,11 @@ class Majorize(Method):
     curvature_share: float = 0.05
     measure_share: float = 0.05
     relaxation: float = 1.5
-    averaged: int = 3
     shares: Shares | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.averaged < 1:
-            raise ParameterError("steps and averaged must be at least 1.")
+        if self.steps < 1:
+            raise ParameterError("steps must be at least 1.")
         for name in ("gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) < 0.5:
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
@@ -65,32 +72,46 @@ class Majorize(Method):
         levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
         aside = MajorizeReserve.of(self, ask.units_left, levels.curvature_tested)
+        mu = math.sqrt(ask.mu_squared(ask.units_left))
+        designer, design = self.designer(ask.problem, mu), self.design(ask.problem, mu, goal)
         try:
-            step = majorizer(walk, aside.gram, self.relaxation)
+            step = pursuit(walk, aside.gram, designer, design)
         except BudgetExceeded:
             return walk.outcome(Stop.OUT_OF_BUDGET)
         if goal.tolerance is not None:
-            test = Certified(goal.tolerance)
-            shares = self.shares or Tracking(goal.tolerance.gradient)
             rule = Majorization(
-                step=step, test=test, shares=shares, visits=self.steps + 1, curvature_units=aside.curvature
+                step=step.majorizer,
+                test=Certified(goal.tolerance),
+                shares=self.shares or Tracking(goal.tolerance.gradient),
+                visits=self.steps + 1,
+                curvature_units=aside.curvature,
             )
             return walk.outcome(follow(rule, walk, self.steps + 1))
         rule = Majorization(
             step=step,
             test=Never(),
             shares=self.shares or Growing(),
-            visits=self.steps,
+            visits=design.steps,
             curvature_units=aside.curvature,
             kept=aside.measured,
-            recent=deque(maxlen=self.averaged),
         )
-        walk.levels = levels.on_the_way()
-        stop = follow(rule, walk, self.steps)
+        walk.levels = replace(levels, gradient_tests=design.steps + 1).on_the_way()
+        stop = follow(rule, walk, design.steps)
         if stop is Stop.STEPS_EXHAUSTED:
-            walk.w = np.mean(rule.recent, axis=0)
+            walk.w = rule.mean
             stop = measure(walk, levels.at_the_end(), aside.curvature)
         return walk.outcome(stop)
+
+    def designer(self, problem: Problem, mu: float) -> Designer:
+        """What compares majorizers when the whole run may cost `mu`."""
+        return Designer(
+            problem=problem, mu=mu, asked=self.gram_share, relaxation=self.relaxation, steps=self.steps
+        )
+
+    def design(self, problem: Problem, mu: float, goal: Goal) -> Design:
+        """The majorizer and the steps that a run with this goal starts with. Public."""
+        designer = self.designer(problem, mu)
+        return designer.best() if goal.tolerance is None else designer.steepest()
 
     def levels(self, problem: Problem, goal: Goal) -> Levels:
         """A gradient test at every visit; the curvature is tested where public numbers leave it open."""
@@ -123,7 +144,8 @@ class MajorizeReserve:
 class Majorization(Rule):
     """One gradient a visit; a step by the majorizer, or the end, or a way out of a saddle.
 
-    `kept` units stay for the end of the run. `recent` collects the points reached."""
+    `kept` units stay for the end of the run. `mean` is that of the points reached, each weighing the eighth
+    power of its number: about that of their last fifth."""
 
     step: StepRule
     test: StoppingTest
@@ -132,7 +154,7 @@ class Majorization(Rule):
     curvature_units: int
     kept: int = 0
     visit_number: int = 0
-    recent: deque[Vector] = field(default_factory=lambda: deque(maxlen=1))
+    mean: Vector = field(default_factory=lambda: np.zeros(1))
 
     def visit(self, walk: Walk) -> Stop | None:
         left = walk.ask.units_left - self.curvature_units - self.kept
@@ -141,7 +163,7 @@ class Majorization(Rule):
         spent = here.gradient.units
         if not self.test.gradient(here, walk.problem):
             walk.record("gradient step", spent, step=self.step.gradient_step(walk, here).vector)
-            self.recent.append(walk.w)
+            self.mean = self.mean + (walk.w - self.mean) * (_LATE + 1.0) / (self.visit_number + _LATE)
             return None
         if self.test.curvature(here, walk.problem):
             walk.record("stop", spent)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, final
 from sottovoce.methods.expected import Path, expected_path, gradients, measurements, planned, shown
 from sottovoce.methods.forecast import Costs, Prospect
 from sottovoce.methods.majorize import MajorizeReserve
-from sottovoce.methods.majorizers import MajorizerShape, shape_for
+from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.questions import Gram, GramDiagonal, Hessian
 
 if TYPE_CHECKING:
+    from sottovoce.methods.designs import Design
     from sottovoce.methods.majorize import Majorize
     from sottovoce.planning.quotes import Quotes
 
@@ -40,9 +41,9 @@ class MajorizeProspect(Prospect):
         return shown(quotes.noise(Hessian, aside.curvature), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
-        aside, shape = self._aside(quotes), self._shape(quotes)
+        aside, design = self._aside(quotes), self._design(quotes)
         noise = []
-        match shape:
+        match design.shape:
             case MajorizerShape.DENSE:
                 noise.append(quotes.noise(lambda _: Gram(), aside.gram))
             case MajorizerShape.DIAGONAL:
@@ -52,12 +53,12 @@ class MajorizeProspect(Prospect):
             if aside.curvature:
                 noise.append(quotes.noise(Hessian, aside.curvature))
         else:
-            levels, steps = self.method.levels(quotes.problem, quotes.goal), self.method.steps
+            levels = self.method.levels(quotes.problem, quotes.goal)
             left = self._left(quotes) - aside.measured
-            units = planned(quotes, self.method.shares or Growing(), levels, left, steps)
+            units = planned(quotes, self.method.shares or Growing(), levels, left, design.steps)
             noise.insert(0, gradients(quotes, units))
             noise += measurements(quotes, levels, aside.measured, aside.curvature)
-        return Costs(steps=self.method.steps, noise=tuple(noise), majorizer=shape.value)
+        return Costs(steps=design.steps, noise=tuple(noise), majorizer=design.shape.value)
 
     def _path(self, quotes: Quotes) -> Path:
         assert quotes.goal.tolerance is not None
@@ -68,11 +69,12 @@ class MajorizeProspect(Prospect):
     def _left(self, quotes: Quotes) -> int:
         """What is left for gradients."""
         aside = self._aside(quotes)
-        asked = aside.gram if self._shape(quotes) is not MajorizerShape.SCALAR else 0
+        asked = aside.gram if self._design(quotes).shape is not MajorizerShape.SCALAR else 0
         return quotes.units - asked - aside.curvature
 
-    def _shape(self, quotes: Quotes) -> MajorizerShape:
-        return shape_for(quotes.problem, math.sqrt(quotes.prices.mu_squared(self._aside(quotes).gram)))
+    def _design(self, quotes: Quotes) -> Design:
+        mu = math.sqrt(quotes.prices.mu_squared(quotes.units))
+        return self.method.design(quotes.problem, mu, quotes.goal)
 
     def _aside(self, quotes: Quotes) -> MajorizeReserve:
         in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy import linalg
 
-from sottovoce.methods.steps import ShortStep, Step, StepRule
-from sottovoce.problem import matrix_fits
+from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -37,21 +35,6 @@ class MajorizerShape(enum.StrEnum):
     SCALAR = "nothing: the largest curvature a row can have"
 
 
-def shape_for(problem: Problem, mu: float) -> MajorizerShape:
-    """The majorizer worth `mu` for its one question, from public numbers alone.
-
-    Dense noise has spectral norm about sqrt2 R^2 sqrt(2d) / (n mu) against a mean eigenvalue of at most
-    R^2/d: worth it while d^(3/2) <= n mu / 2. The diagonal costs a factor k, the most nonzeros in a row, and
-    a margin of a few standard deviations: worth it while k times both is below half of R^2."""
-    columns = problem.columns
-    if matrix_fits(columns) and columns**1.5 <= problem.n * mu / 2.0:
-        return MajorizerShape.DENSE
-    noise = math.sqrt(2.0) / (problem.n * mu)
-    if problem.widest_row * (1.0 / columns + noise * diagonal_lift(columns)) < 0.5:
-        return MajorizerShape.DIAGONAL
-    return MajorizerShape.SCALAR
-
-
 def spectral_lift(columns: int) -> float:
     """No eigenvalue of symmetric noise of scale 1 exceeds this: sqrt(2d) + 4, but for probability e^-8."""
     return math.sqrt(2.0 * columns) + math.sqrt(2.0 * _FAILURE)
@@ -63,73 +46,54 @@ def diagonal_lift(columns: int) -> float:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Majorized(StepRule):
-    """-c Q^{-1} g~ with Q above every Hessian, dense, by its Cholesky factor.
+    """-c (Q + L)^{-1} g~ with Q above every Hessian, by Q's eigenvalues in a `basis`, or by its diagonal.
 
-    For 0 < c < 2 the risk falls by c (1 - c/2) ||g||^2, less c^2/2 ||noise||^2, in the norm of Q^{-1}."""
+    For 0 < c < 2 the risk falls by c (1 - c/2) ||g||^2, less c^2/2 ||noise||^2, in the norm of (Q + L)^{-1}:
+    a damping L >= 0 only puts the matrix further above."""
 
-    factor: Matrix
+    curvature: Vector
+    basis: Matrix | None = None
     relaxation: float = 1.0
+    damping: float = 0.0
 
     @classmethod
-    def above(cls, gram: Answer[Matrix], problem: Problem, relaxation: float = 1.0) -> Majorized:
+    def above_gram(cls, gram: Answer[Matrix], problem: Problem, relaxation: float = 1.0) -> Majorized:
         """Q = U (S_+ + s (sqrt(2d) + 4) I) + sup r'' I, from the noisy Gram matrix S."""
         values, vectors = np.linalg.eigh(gram.value)
         lift = gram.scale * spectral_lift(problem.columns)
-        data_part = problem.curvature_high * ((vectors * np.maximum(values, 0.0)) @ vectors.T)
-        shift = problem.curvature_high * lift + problem.regularizer.curvature_high
-        matrix = data_part + shift * np.eye(problem.columns)
-        return cls(linalg.cholesky(matrix, lower=True), relaxation)
-
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
-        blocks = here.gradient.value.reshape(-1, len(self.factor))
-        return Step(-self.relaxation * linalg.cho_solve((self.factor, True), blocks.T).T.ravel())
-
-
-@final
-@dataclass(frozen=True)
-class DiagonallyMajorized(StepRule):
-    """-c g~ / q with diag(q) above every Hessian: no matrix is formed."""
-
-    curvature: Vector
-    relaxation: float = 1.0
+        bound = np.maximum(values, 0.0) + lift
+        return cls(_with_penalty(bound, problem), vectors, relaxation)
 
     @classmethod
-    def above(cls, squares: Answer[Vector], problem: Problem, relaxation: float = 1.0) -> DiagonallyMajorized:
+    def above_squares(cls, squares: Answer[Vector], problem: Problem, relaxation: float = 1.0) -> Majorized:
         """q = U k (diag(S)_+ + margin) + sup r'', k the declared most nonzeros in a row.
 
         (x'v)^2 <= k sum x_j^2 v_j^2 for a row with k nonzeros; without the k a diagonal is no bound."""
         margin = squares.scale * diagonal_lift(problem.columns)
         bound = problem.widest_row * (np.maximum(squares.value, 0.0) + margin)
-        return cls(problem.curvature_high * bound + problem.regularizer.curvature_high, relaxation)
+        return cls(_with_penalty(bound, problem), None, relaxation)
+
+    @classmethod
+    def above_rows(cls, problem: Problem, relaxation: float = 1.0) -> Majorized:
+        """Q = G I, G the Lipschitz constant of the gradient: no row bends the risk more."""
+        return cls(np.full(problem.columns, problem.smoothness), None, relaxation)
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
         blocks = here.gradient.value.reshape(-1, self.curvature.size)
-        return Step((-self.relaxation * blocks / self.curvature).ravel())
+        if self.basis is None:
+            return Step((-self.relaxation * blocks / (self.curvature + self.damping)).ravel())
+        turned = (blocks @ self.basis) / (self.curvature + self.damping)
+        return Step((-self.relaxation * turned @ self.basis.T).ravel())
+
+    def noise_left(self, scale: float, moments: Matrix) -> float:
+        """c^2 s^2 tr((Q + L)^-2 S): what noise of scale s adds to the variance of a linear predictor."""
+        basis = self.basis
+        held = np.diag(moments) if basis is None else np.einsum("ij,ij->j", basis, moments @ basis)
+        return (self.relaxation * scale) ** 2 * float(held @ (self.curvature + self.damping) ** -2.0)
 
 
-@final
-@dataclass(frozen=True)
-class ScalarMajorized(StepRule):
-    """-c g~ / G, G the Lipschitz constant of the gradient."""
-
-    relaxation: float = 1.0
-
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
-        return Step(self.relaxation * ShortStep().gradient_step(walk, here).vector)
-
-
-def majorizer(walk: Walk, units: int, relaxation: float) -> StepRule:
-    """Ask the one question that pays and build the step rule; the scalar shape asks nothing."""
-    match shape_for(walk.problem, math.sqrt(walk.ask.mu_squared(units))):
-        case MajorizerShape.DENSE:
-            gram = walk.ask.gram(units)
-            walk.record("gram", gram.units)
-            return Majorized.above(gram, walk.problem, relaxation)
-        case MajorizerShape.DIAGONAL:
-            squares = walk.ask.gram_diagonal(units)
-            walk.record("gram diagonal", squares.units)
-            return DiagonallyMajorized.above(squares, walk.problem, relaxation)
-        case MajorizerShape.SCALAR:
-            return ScalarMajorized(relaxation)
+def _with_penalty(bound: Vector, problem: Problem) -> Vector:
+    """U times a bound of the features' second moments, plus sup r''."""
+    return np.asarray(problem.curvature_high * bound + problem.regularizer.curvature_high)

@@ -14,7 +14,7 @@ from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.inference_defects import ERRORS, MOMENTS_OF_SCORES
 from tests.attacks.mutants.kernel_defects import FORMULAS
-from tests.attacks.mutants.method_defects import LEVELS, LIMITS, REFUSALS
+from tests.attacks.mutants.method_defects import LEVELS, LIMITS, MAJORIZERS, REFUSALS
 from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
@@ -56,6 +56,7 @@ _EVERYTHING = (
     *REFUSALS,
     *EVALUATION,
     *LIMITS,
+    *MAJORIZERS,
 )
 
 _FIRST = (

@@ -95,3 +95,43 @@ LIMITS = (
         f"{_LIMITED} -k attained",
     ),
 )
+
+_MAJORIZE = "tests/methods/test_majorize.py"
+
+MAJORIZERS = (
+    Mutant(
+        "a noisy Gram matrix taken for the true one",
+        "methods/majorizers.py",
+        "bound = np.maximum(values, 0.0) + lift",
+        "bound = np.maximum(values, 0.0)",
+        f"{_MAJORIZE} -k every_shape_lies_above",
+    ),
+    Mutant(
+        "a diagonal taken for a bound of correlated columns",
+        "methods/majorizers.py",
+        "bound = problem.widest_row * (np.maximum(squares.value, 0.0) + margin)",
+        "bound = np.maximum(squares.value, 0.0) + margin",
+        f"{_MAJORIZE} -k every_shape_lies_above",
+    ),
+    Mutant(
+        "noise in the predictor taken for signal",
+        "methods/majorizers.py",
+        "return (self.relaxation * scale) ** 2 * float(held @ (self.curvature + self.damping) ** -2.0)",
+        "return scale**2 * float(held @ (self.curvature + self.damping) ** -2.0)",
+        f"{_MAJORIZE} -k noise_leaves",
+    ),
+    Mutant(
+        "steps beyond the plan of levels",
+        "methods/majorize.py",
+        "walk.levels = replace(levels, gradient_tests=design.steps + 1).on_the_way()",
+        "walk.levels = replace(levels, gradient_tests=design.steps // 2).on_the_way()",
+        f"{_LEVELS} -k every_planned_visit",
+    ),
+    Mutant(
+        "damping that does not follow the noise",
+        "methods/designs.py",
+        "expected = outlook.excess(flow, self._noise(shape) * np.sqrt(times))",
+        "expected = outlook.excess(flow, 0.0)",
+        f"{_MAJORIZE} -k more_damping",
+    ),
+)
