@@ -21,9 +21,11 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.frames import Dataframe
+from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, insist_present, is_parquet
+from sottovoce.data.tables import Table
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
@@ -112,12 +114,12 @@ def fit(
         raise ParameterError(
             "rows are held out of tables in memory whose people have one row each. Evaluate on another."
         )
-    test: tables.Table | None = None
+    test: Table | None = None
     with ExitStack() as stack:
         with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
-                warm(_entries_about(table, schema))
-                held = tables.read(table, schema, weighted=True, invalid=invalid, delimiter=delimiter)
+                warm(_entries_about(table, schema), RowLayout.of(schema))
+                held = tables.read_compact(table, schema, invalid=invalid, delimiter=delimiter)
                 n = len(held.features)
                 if share:
                     held, test = held.split(held_out(n, share, simulate))
@@ -194,7 +196,7 @@ def chosen_loss(name: str | None, aim: Target) -> str:
     return loss
 
 
-def _records(table: tables.Table, aim: Target, persons: int | None, invalid: str) -> Records:
+def _records(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
     """The encoded rows hold the intercept already and are no longer than 1."""
     people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid, **table.weighing}
     if aim.classes is not None:

@@ -18,7 +18,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.data import spool as spooling
 from sottovoce.data.parquet_rows import SpooledRows, StreamedRows
-from sottovoce.data.spool import Spool
+from sottovoce.data.spool import Form, Spool
 from sottovoce.errors import DataError, ParameterError
 from tests.data.test_streams import risk_of, schema_for, table_for
 
@@ -43,7 +43,7 @@ def test_the_file_has_no_name_and_is_its_owners_alone(path, folder):
     records = sv.Records.from_parquet(path, SCHEMA, memory=0, spool=folder)
     assert isinstance(records._rows, SpooledRows)
     state = os.fstat(records._rows._spool._file.fileno())
-    assert state.st_size > 4 * records.n * (records.dim - 1)
+    assert state.st_size >= records.n * records._rows.layout.row_bytes
     assert state.st_mode & 0o077 == 0
     assert state.st_nlink == 0
     assert list(folder.iterdir()) == []
@@ -117,7 +117,7 @@ def test_too_little_room_is_refused_with_the_size_before_a_row_is_read(path, fol
 
 
 def test_a_disk_that_fills_up_is_refused_without_context(folder):
-    spool = Spool(folder, length=8, dim=2, blocks=1)
+    spool = Spool(folder, forms=[Form(np.dtype(np.float32), (8, 2))], blocks=1)
 
     class Full:
         def seek(self, place):
@@ -125,7 +125,7 @@ def test_a_disk_that_fills_up_is_refused_without_context(folder):
 
     spool._file = Full()
     with pytest.raises(ParameterError, match="nothing more can be written") as refused:
-        spool.append(np.ones((8, 2), dtype=np.float32))
+        spool.append([np.ones((8, 2), dtype=np.float32)])
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
 
@@ -138,14 +138,18 @@ def test_a_place_that_is_no_folder_is_refused(wrong, path, tmp_path):
 
 def test_blocks_come_back_in_any_order_and_cannot_be_written(folder):
     rng = np.random.default_rng(0)
-    blocks = [rng.normal(size=(length, 3)).astype(np.float32) for length in (500, 500, 7)]
-    spool = Spool(folder, length=500, dim=3, blocks=3)
+    blocks = [
+        (rng.normal(size=(length, 3)).astype(np.float32), rng.integers(0, 9, (length, 5, 3), dtype=np.uint16))
+        for length in (500, 500, 7)
+    ]
+    forms = Form(np.dtype(np.float32), (500, 3)), Form(np.dtype(np.uint16), (500, 5, 3))
+    spool = Spool(folder, forms=forms, blocks=3)
     for block in blocks:
         spool.append(block)
     for index in (2, 0, 1, 0):
-        found = spool.block(index)
-        assert np.array_equal(found, blocks[index])
-        assert not found.flags.writeable
+        for found, given in zip(spool.block(index), blocks[index], strict=True):
+            assert np.array_equal(found, given)
+            assert not found.flags.writeable
     with pytest.raises(DataError, match="never copied"):
         pickle.dumps(spool)
 
@@ -163,11 +167,11 @@ def test_no_block_stays_mapped_once_a_pass_is_over(path, folder):
 def test_a_batch_reads_the_blocks_it_needs_and_gives_the_same_rows(path, folder, monkeypatch):
     rows = sv.Records.from_parquet(path, SCHEMA, memory=0, spool=folder)._rows
     indices = np.array([3, rows.n - 2, rows.n - 1])
-    whole = np.concatenate([block.features for block in rows.read()])
+    whole = np.concatenate([block.features[:] for block in rows.read()])
     read, block = [], Spool.block
     monkeypatch.setattr(Spool, "block", lambda spool, index: read.append(index) or block(spool, index))
     taken = rows.take(indices)
-    assert np.array_equal(taken.block(0).features, whole[indices])
+    assert np.array_equal(taken.block(0).features[:], whole[indices])
     assert np.array_equal(taken.targets, rows.targets[indices])
     assert read == [0, rows.blocks - 1]
     assert rows.take(np.array([], dtype=np.int64)).n == 0

@@ -169,7 +169,7 @@ def test_a_parquet_file_takes_weights_in_the_order_of_its_rows(tmp_path):
         streamed = Records.from_parquet(
             tmp_path / "rows.parquet", schema, memory=memory, sample_weight=weights
         )
-        rows = np.concatenate([block.features for block in streamed._rows.read()])
+        rows = np.concatenate([block.features[:] for block in streamed._rows.read()])
         held = Records.from_arrays(rows, y, labels=("no", "yes"), constant=True, sample_weight=weights)
         one, other, w = Risk(streamed, Logistic()), Risk(held, Logistic()), np.ones(streamed.dim)
         last = streamed.dim - 1

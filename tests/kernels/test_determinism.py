@@ -59,7 +59,6 @@ def records_at(place, path, client, monkeypatch):
     import dask.dataframe as dd
 
     monkeypatch.setattr(rows, "dense_block_length", lambda dim: 64)
-    monkeypatch.setattr("sottovoce.data.parquet_rows.dense_block_length", lambda dim: 64)
     monkeypatch.setenv("SOTTOVOCE_THREADS", "2" if place == "2 threads" else "1")
     if place.startswith("parquet"):
         held = {"memory": 60_000 if "half" in place else 0, "spool": "spooled" in place}

@@ -10,14 +10,16 @@ import threading
 import numpy as np
 import pytest
 
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.kernels import products, warming
 
 
 @pytest.fixture
 def unstarted(monkeypatch):
-    monkeypatch.setattr(warming, "_unstarted", threading.Lock())
+    monkeypatch.setattr(warming, "_begun", set())
     started = []
-    monkeypatch.setattr(warming, "_compile", lambda: started.append(threading.current_thread().name))
+    monkeypatch.setattr(warming, "_compile", lambda _: started.append(threading.current_thread().name))
     return started
 
 
@@ -36,6 +38,11 @@ def test_compiling_starts_once_and_for_large_tables_alone(unstarted, monkeypatch
         warming.warm(products.WORTH_COMPILING)
     finish()
     assert unstarted == ["sottovoce-compile"]
+    layout = RowLayout.of(Schema((Numeric("a", 0, 1),)))
+    for _ in range(3):
+        warming.warm(products.WORTH_COMPILING, layout)
+    finish()
+    assert unstarted == ["sottovoce-compile"] * 2
 
 
 def test_the_reference_path_starts_nothing(unstarted, monkeypatch):
@@ -47,33 +54,46 @@ def test_the_reference_path_starts_nothing(unstarted, monkeypatch):
 
 def test_a_process_that_ends_waits_for_no_pass_that_was_not_begun(monkeypatch):
     begun = []
-    monkeypatch.setattr(warming, "_passes", lambda: iter([lambda: begun.append(1)] * 3))
+    monkeypatch.setattr(warming, "_passes", lambda _: iter([lambda: begun.append(1)] * 3))
     monkeypatch.setattr(threading.main_thread(), "is_alive", lambda: len(begun) < 2)
     warming._compile()
     assert len(begun) == 2
 
 
-def test_after_warming_no_dense_pass_compiles_anything():
+def test_after_warming_no_pass_compiles_anything():
     """Every dispatcher keeps the signatures it was compiled for; real rows must bring none that is new."""
     code = """
 import threading, numpy as np, sottovoce as sv
 from sottovoce.kernels import warming
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
+import pyarrow as pa
+columns = Numeric("a", -1, 1), Categorical("b", (1, 2, 3)), Categorical("c", (1,))
+schema = Schema(columns, Target("y", low=-1, high=1))
 warming._compile()
-from sottovoce.kernels.compiled import block_sums, gram, products
+warming._compile(RowLayout.of(schema))
+warming.warm_for = lambda rows: None
+from sottovoce.kernels.compiled import block_sums, compact_outer, compact_products, compact_sums
+from sottovoce.kernels.compiled import gram, products
+modules = block_sums, compact_outer, compact_products, compact_sums, gram, products
 def signatures():
-    return {(module.__name__, name): len(held.signatures) for module in (block_sums, gram, products)
+    return {(module.__name__, name): len(held.signatures) for module in modules
             for name, held in vars(module).items() if hasattr(held, "signatures")}
 before = signatures()
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(300, 5)), rng.uniform(-1, 1, 300)
+table = pa.table({"a": y, "b": rng.integers(0, 5, 300), "c": np.ones(300), "y": y})
 for weights in (None, np.ones(300)):
-    records = sv.Records.from_arrays(X, y, target=(-1, 1), sample_weight=weights)
+  for records in (sv.Records.from_arrays(X, y, target=(-1, 1), sample_weight=weights),
+                  sv.Records.from_table(table, schema, sample_weight=weights)):
+    assert records.dim in (5, 6)
     risk = sv.Risk(records, sv.losses.Cauchy(), sv.regularizers.L2(0.1))
-    w, steps = np.ones(5), np.ones((2, 5))
+    w, steps = np.ones(risk.dim), np.ones((2, risk.dim))
     risk.value(w), risk.gradient(w), risk.value_and_gradient(w), risk.hessian(w), risk.gram()
     risk.gram_diagonal(), risk.moments(), risk.trials(w, steps), risk.along(w, steps[0]).decrease(0.5)
 labels = rng.choice([-1, 1], 300)
 classes = sv.Risk(sv.Records.from_arrays(X, labels, labels=(-1, 1)), sv.losses.Logistic())
+w = np.ones(5)
 classes.value_and_gradient(w), classes.hessian(w)
 print([name for name, count in signatures().items() if count != before[name]])
 """
@@ -88,7 +108,7 @@ def test_a_pass_gives_the_same_numbers_whether_or_not_compiling_is_under_way(mon
     import sottovoce as sv
 
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    monkeypatch.setattr(warming, "_unstarted", threading.Lock())
+    monkeypatch.setattr(warming, "_begun", set())
     rng = np.random.default_rng(1)
     records = sv.Records.from_arrays(rng.normal(size=(500, 4)), rng.choice([0, 1], 500), labels=(0, 1))
     risk = sv.Risk(records, sv.losses.Logistic())
@@ -103,15 +123,16 @@ def test_a_pass_gives_the_same_numbers_whether_or_not_compiling_is_under_way(mon
 def test_a_fit_starts_compiling_before_it_reads_by_the_size_of_the_file_alone(tmp_path, monkeypatch):
     import sottovoce as sv
     from sottovoce import fitting
-    from sottovoce.data.schema import Categorical, Numeric, Target
 
     schema = sv.Schema((Numeric("a", 0, 1), Categorical("b", tuple("fgh"))), Target("y", classes=("n", "m")))
     asked = []
-    monkeypatch.setattr(fitting, "warm", asked.append)
+    monkeypatch.setattr(fitting, "warm", lambda entries, layout: asked.append(entries))
     for rows in ("0.1,f,n\n" * 4000, "9e9,?,n\n" * 4000):
         path = tmp_path / "t.csv"
         path.write_text("a,b,y\n" + rows)
-        monkeypatch.setattr(fitting.tables, "read", lambda *_, **__: pytest.fail(f"asked {len(asked)}"))
+        monkeypatch.setattr(
+            fitting.tables, "read_compact", lambda *_, **__: pytest.fail(f"asked {len(asked)}")
+        )
         with pytest.raises(pytest.fail.Exception, match=f"asked {len(asked) + 1}"):
             fitting.fit(path, schema, epsilon=1.0, delta=1e-6)
     assert asked[0] == asked[1]

@@ -26,7 +26,7 @@ from sottovoce.cli.options import (
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.data.files import Table
+    from sottovoce.data.tables import Table
     from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
     from sottovoce.model import Model
 

@@ -56,6 +56,11 @@ class Column(ABC):
         """Declared categories; None where a number is read."""
         return None
 
+    @property
+    def one_hot(self) -> bool:
+        """Whether at most one feature of a cell is not 0, and that one 1."""
+        return False
+
     @abstractmethod
     def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
         """Write `unit` times the features of each cell into zeros."""
@@ -88,9 +93,26 @@ class Number(Column):
             block[~given, -1] = unit
 
 
+class Indicators(Column):
+    """A column whose features are indicators: the place of the one that holds says all of a cell."""
+
+    @property
+    def one_hot(self) -> bool:
+        return True
+
+    @abstractmethod
+    def places(self, held: Any, reading: Reading) -> NDArray[np.intp]:
+        """For each cell the place of its feature of 1, -1 where it has none."""
+
+    def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+        places = self.places(held, reading)
+        known = np.flatnonzero(places >= 0)
+        block[known, places[known]] = unit
+
+
 @final
 @dataclass(frozen=True)
-class Categorical(Column):
+class Categorical(Indicators):
     """One of the declared categories, all text, all numbers or all booleans; any other counts as none."""
 
     categories: tuple[Label, ...]
@@ -115,12 +137,11 @@ class Categorical(Column):
     def labels(self) -> tuple[Label, ...]:
         return self.categories
 
-    def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+    def places(self, held: Any, reading: Reading) -> NDArray[np.intp]:
         codes = reading.codes(held, self.categories)
-        known = np.flatnonzero(codes >= 0)
-        block[known, codes[known]] = unit
         if self.indicator:
-            block[(codes < 0) & reading.is_missing(held), -1] = unit
+            codes[(codes < 0) & reading.is_missing(held)] = len(self.categories)
+        return codes
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": "categorical", "categories": list(self.categories), **self._extras()}

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Vector
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_rows import CompactRows
+from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.rows import DenseRows, Rows, SparseRows
 from sottovoce.data.schema import Schema
@@ -33,20 +36,40 @@ class Part:
         self.fingerprint = fingerprint
 
     def __reduce__(self) -> Any:
-        blocks = [self.rows.block(index).features for index in range(self.rows.blocks)]
-        whole = sparse.vstack(blocks, format="csr") if self.rows.sparse else np.concatenate(blocks)
+        blocks = self._features()
+        if self.rows.layout is not None:
+            numbers = np.concatenate([block.numbers for block in blocks])
+            whole: Any = (
+                self.rows.layout,
+                self.rows.n,
+                numbers,
+                np.concatenate([block.codes for block in blocks]),
+            )
+        else:
+            whole = sparse.vstack(blocks, format="csr") if self.rows.sparse else np.concatenate(blocks)
         weights = None if self.rows.weights is None else np.array(self.rows.weights)
         return _restored, (whole, np.array(self.rows.targets), weights, self.fingerprint)
 
     def __sizeof__(self) -> int:
         """What Dask counts against the worker's memory."""
-        entry = 8 if self.rows.sparse else 4
-        held = sum(self.rows.block(index).features.size for index in range(self.rows.blocks))
+        held = sum(part.nbytes for features in self._features() for part in _arrays(features))
         weights = 0 if self.rows.weights is None else self.rows.weights.nbytes
-        return int(entry * held) + self.rows.targets.nbytes + weights
+        return int(held) + self.rows.targets.nbytes + weights
+
+    def _features(self) -> list[Any]:
+        return [self.rows.block(index).features for index in range(self.rows.blocks)]
 
     def __repr__(self) -> str:
         return "Part(private)"
+
+
+def _arrays(features: Any) -> tuple[NDArray[Any], ...]:
+    """What a block of rows holds."""
+    if isinstance(features, Compact):
+        return features.numbers, features.codes
+    if sparse.issparse(features):
+        return features.data, features.indices, features.indptr
+    return (features,)
 
 
 def array_tasks(X: Any, y: Any, weights: Any, options: dict[str, Any]) -> list[Any]:
@@ -111,10 +134,10 @@ def _bounded(X: Any, y: Any, options: dict[str, Any], weights: Any = None) -> Pa
 
 def fingerprint(rows: Rows) -> bytes:
     """A digest of the bounded rows, targets and weights, in order: equal for equal rows, else different."""
-    digest = blake2b(f"{rows.n} {rows.dim} {rows.sparse}".encode(), digest_size=32)
+    digest = blake2b(f"{rows.n} {rows.dim} {rows.sparse} {rows.layout}".encode(), digest_size=32)
     for index in range(rows.blocks):
         features, targets, weights = rows.block(index)
-        held = (features.data, features.indices, features.indptr) if rows.sparse else (features,)
+        held = _arrays(features)
         for part in (*held, targets, *([] if weights is None else [weights])):
             digest.update(np.ascontiguousarray(part).data)
     return digest.digest()
@@ -122,15 +145,16 @@ def fingerprint(rows: Rows) -> bytes:
 
 def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
     """On a worker."""
-    from sottovoce.data.files import encoded
     from sottovoce.data.frames import Dataframe
+    from sottovoce.data.tables import encoded_columns
 
     if len(frame) == 0:
         return None
     held = Dataframe(frame)
     lenient = options["invalid"] == "zero"
-    table = encoded(held.n, held.column, schema, schema.target, lenient, weighted=schema.is_weighted)
-    return _bounded(table.features, table.target, {**options, "weight_cap": 1.0}, table.counts)
+    part = encoded_columns(held.n, held.column, schema, schema.target, lenient, schema.is_weighted)
+    features = Compact.joined(RowLayout.of(schema), [part.features])
+    return _bounded(features, part.target, {**options, "weight_cap": 1.0}, part.counts)
 
 
 class Facts(NamedTuple):
@@ -195,5 +219,7 @@ def _unchanged(part: Part | None, known: bytes) -> Part:
 
 
 def _restored(features: Any, targets: Vector, weights: Vector | None, known: bytes) -> Part:
+    if isinstance(features, tuple):
+        return Part(CompactRows(Compact(*features), targets, weights), known)
     rows = (SparseRows if sparse.issparse(features) else DenseRows)(features, targets, weights)
     return Part(rows, known)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import text_of
 from sottovoce.data.cells import Coded, one_by_one
-from sottovoce.data.columns import Block, Column, check_name, declared_number
+from sottovoce.data.columns import Block, Indicators, check_name, declared_number
 from sottovoce.data.reading import Reading
 from sottovoce.errors import ParameterError
 
@@ -36,7 +36,7 @@ _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)
 
 @final
 @dataclass(frozen=True)
-class DatePart(Column):
+class DatePart(Indicators):
     """One part of a date: an indicator for each month, quarter, weekday or hour, or the year as a number.
 
     `column` is that of the table if it is not `name`; a year needs `low` and `high`, for -1 and 1."""
@@ -66,15 +66,25 @@ class DatePart(Column):
     def source(self) -> str:
         return self.column or self.name
 
+    @property
+    def one_hot(self) -> bool:
+        return self.part != "year"
+
+    def places(self, held: Any, reading: Reading) -> NDArray[np.intp]:
+        found = moments(held)
+        given = ~np.isnat(found)
+        places = np.full(found.size, len(self._named()) if self.indicator else -1)
+        places[given] = self.values(found[given])
+        return places
+
     def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
+        if self.low is None or self.high is None:
+            super().fill(block, held, reading, unit)
+            return
         found = moments(held)
         given = np.flatnonzero(~np.isnat(found))
-        values = self.values(found[given])
-        if self.low is None or self.high is None:
-            block[given, values.astype(np.intp)] = unit
-        else:
-            middle, reach = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
-            block[given, 0] = unit * np.clip((values - middle) / reach, -1.0, 1.0)
+        middle, reach = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
+        block[given, 0] = unit * np.clip((self.values(found[given]) - middle) / reach, -1.0, 1.0)
         if self.indicator:
             block[np.isnat(found), -1] = unit
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.columns import Number, declared_number
+from sottovoce.data.columns import Indicators, Number, declared_number
+from sottovoce.data.reading import Reading
 from sottovoce.errors import ParameterError
 
 TRANSFORMS = {"log1p": np.log1p, "sqrt": np.sqrt}
@@ -78,7 +79,7 @@ class Numeric(Number):
 
 @final
 @dataclass(frozen=True)
-class Binned(Number):
+class Binned(Indicators, Number):
     """A number by the bin it falls into: below the first edge, from one edge to the next, from the last."""
 
     edges: tuple[float, ...]
@@ -88,8 +89,15 @@ class Binned(Number):
         _set_increasing(self, "edges")
 
     def basis(self, values: Vector) -> NDArray[np.float64]:
-        places = np.searchsorted(np.array(self.edges), values, side="right")
-        return np.asarray(places[:, None] == np.arange(len(self.edges) + 1), dtype=np.float64)
+        return np.asarray(self._bins(values)[:, None] == np.arange(len(self.edges) + 1), dtype=np.float64)
+
+    def places(self, held: Any, reading: Reading) -> NDArray[np.intp]:
+        values = reading.numbers(held)
+        absent = len(self.edges) + 1 if self.indicator else -1
+        return np.where(np.isnan(values), absent, self._bins(values))
+
+    def _bins(self, values: Vector) -> NDArray[np.intp]:
+        return np.searchsorted(np.array(self.edges), values, side="right")
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": "binned", "edges": list(self.edges), **self._extras()}

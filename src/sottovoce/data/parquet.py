@@ -1,7 +1,7 @@
 """Rows of Parquet files, read in order: what does not fit into memory never has to.
 
-A row is encoded and clipped by public rules and by itself, so it is the same float32 row at every reading and
-whatever chunk it came in. One thread reads and others encode, a few chunks ahead of the sums.
+A row is encoded and bounded by public rules and by itself, so it is the same row at every reading and in
+whatever chunk it came. One thread reads and others encode, a few pieces ahead of the sums.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -19,12 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data.bounding import LEAST_COMPACT
 from sottovoce.data.cells import Codes
-from sottovoce.data.files import encoded
-from sottovoce.data.rows import Stored, bound_dense
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_rows import bound_compact
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.rows import bound_dense
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import column_names, insist_present
+from sottovoce.data.tables import encoded_columns
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
 
@@ -68,9 +72,26 @@ class ParquetSource(Sealed):
         """Rows in all files, from their footers."""
         return sum(_footer(file).num_rows for file in self.files)
 
-    def read(self, first: int = 0) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
-        """Bounded rows from the row numbered `first` on, with their targets, in chunks of any length."""
-        return ahead(self._chunks(first), self._bounded)
+    def read(self, first: int = 0) -> Generator[tuple[Any, NDArray[Any]], None, None]:
+        """Blocks of bounded rows from the row numbered `first` on, where a block begins, with their targets.
+
+        All have as many rows as a block has, the last one fewer."""
+        pieces = in_pieces(self._chunks(first), max(BATCH_ROWS, self.layout.block_length))
+        with closing(ahead(pieces, self._bounded)) as bounded:
+            for blocks, values in bounded:
+                place = 0
+                for block in blocks:
+                    yield block, values[place : place + len(block)]
+                    place += len(block)
+
+    @property
+    def layout(self) -> RowLayout:
+        return RowLayout.of(self.schema)
+
+    @property
+    def compact(self) -> RowLayout | None:
+        """The layout in which rows are held; None where the radius shrinks them and they are held dense."""
+        return self.layout if self.radius >= LEAST_COMPACT else None
 
     def keys(self) -> list[Any]:
         """The persons' keys of all rows, in their order; the schema names the column."""
@@ -105,11 +126,23 @@ class ParquetSource(Sealed):
                 first = max(0, first - chunk.num_rows)
         self.insist_unchanged()
 
-    def _bounded(self, chunk: Any) -> tuple[Stored, NDArray[Any]]:
-        part = encoded(chunk.num_rows, chunk.column, self.schema, self.schema.target, self.lenient)
-        assert part.target is not None
-        usable = np.ones(len(part.features), dtype=bool)
-        return bound_dense(part.features, self.radius, False, usable), part.target
+    def _bounded(self, piece: Any) -> tuple[list[Any], NDArray[Any]]:
+        """Blocks of a piece of the table, each an array of its own, and its targets."""
+        part = encoded_columns(piece.num_rows, piece.column, self.schema, self.schema.target, self.lenient)
+        (numbers, codes), values = part.features, part.target
+        assert values is not None
+        length, blocks = self.layout.block_length, list[Any]()
+        for start in range(0, piece.num_rows, length):
+            span = slice(start, start + length)
+            block = Compact.joined(self.layout, [(numbers[:, span], codes[:, span])])
+            usable = np.ones(len(block), dtype=bool)
+            if self.compact is None:
+                stored = bound_dense(block, self.radius, False, usable)
+                stored.flags.writeable = False
+                blocks.append(stored)
+            else:
+                blocks.append(bound_compact(block, self.radius, usable).seal())
+        return blocks, values
 
     def insist_unchanged(self) -> None:
         """Answers about two tables would share one guarantee."""
@@ -142,36 +175,24 @@ def ahead(
         source.close()
 
 
-def in_blocks(
-    chunks: Generator[tuple[Stored, NDArray[Any]], None, None], length: int
-) -> Generator[tuple[Stored, NDArray[Any]], None, None]:
-    """The same rows in blocks of `length`, the last one shorter."""
-    features: list[Stored] = []
-    targets: list[NDArray[Any]] = []
-    held = 0
+def in_pieces(chunks: Generator[Any, None, None], length: int) -> Generator[Any, None, None]:
+    """The same rows in tables of `length`, the last one shorter; nothing is copied."""
+    import pyarrow as pa
+
+    held, count = list[Any](), 0
     try:
-        for rows, given in chunks:
-            features.append(rows)
-            targets.append(given)
-            held += len(given)
-            if held < length:
-                continue
-            table, column = np.concatenate(features), np.concatenate(targets)
-            whole = held - held % length
-            for start in range(0, whole, length):
-                yield _sealed(table[start : start + length]), column[start : start + length]
-            features, targets, held = [table[whole:]], [column[whole:]], held - whole
+        for chunk in chunks:
+            while count + chunk.num_rows >= length:
+                yield pa.Table.from_batches([*held, chunk.slice(0, length - count)])
+                chunk = chunk.slice(length - count)
+                held, count = [], 0
+            if chunk.num_rows:
+                held.append(chunk)
+                count += chunk.num_rows
         if held:
-            yield _sealed(np.concatenate(features)), np.concatenate(targets)
+            yield pa.Table.from_batches(held)
     finally:
         chunks.close()
-
-
-def _sealed(features: Stored) -> Stored:
-    """A copy of its own, so that no block keeps the chunk it was cut from."""
-    block = np.array(features)
-    block.flags.writeable = False
-    return block
 
 
 def _wanted(schema: Schema) -> tuple[str, ...]:

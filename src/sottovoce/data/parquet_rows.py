@@ -1,28 +1,31 @@
 """Rows of Parquet files once they are encoded: the first in memory, later ones spooled or decoded again.
 
-Either way they are the same float32 rows, in the same blocks, as if all were held in memory.
+Either way they are the same rows, in the same blocks, as if all were held in memory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from itertools import islice
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.encoding import feature_names
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.files import insist_one_weighing
-from sottovoce.data.parquet import ParquetSource, in_blocks
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
-from sottovoce.data.rows import Block, DenseRows, Rows, Stored, chosen, dense_block_length
+from sottovoce.data.rows import Block, DenseRows, Rows, chosen
 from sottovoce.data.schema import Schema
-from sottovoce.data.spool import Spool, in_gigabytes, spool_folder
+from sottovoce.data.spool import Form, Spool, in_gigabytes, spool_folder
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     checked_radius,
@@ -81,42 +84,98 @@ def read_rows(
     source: ParquetSource, declared: Classes | Range, *, memory: int, folder: Path | None, progress: bool
 ) -> Rows:
     """Read every row once: keep `memory` bytes of them, spool the others into `folder` if there is one."""
-    dim, n = len(feature_names(source.schema)), source.n
+    n, held = source.n, Held.of(source)
     if n < 1:
         raise DataError("the file has no rows.")
-    length = dense_block_length(dim)
-    blocks = -(-n // length)
-    most = blocks if 4 * n * dim <= memory else memory // (4 * length * dim)
-    spool = Spool(folder, length=length, dim=dim, blocks=blocks - most) if folder and most < blocks else None
-    targets, kept, start = np.empty(n), list[Stored](), 0
+    blocks = -(-n // held.length)
+    most = blocks if n * held.row_bytes <= memory else memory // (held.length * held.row_bytes)
+    spool = Spool(folder, forms=held.forms, blocks=blocks - most) if folder and most < blocks else None
+    targets, kept, start = np.empty(n), list[Any](), 0
     told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
     with waiting(progress, f"reading {n} rows{told}"):
-        for features, given in in_blocks(source.read(), length):
+        for features, given in source.read():
             codes, _ = declared.encode(given)
             targets[start : start + len(codes)] = codes
             start += len(codes)
             if len(kept) < most:
                 kept.append(features)
             elif spool is not None:
-                spool.append(features)
+                spool.append(held.arrays(features))
     if start != n:
         raise DataError("the Parquet file has another number of rows than its footer says.")
     if spool is None and most < blocks:
-        return StreamedRows(source, tuple(kept), targets, dim)
-    return SpooledRows(source, tuple(kept), spool, targets, dim)
+        return StreamedRows(source, tuple(kept), targets)
+    return SpooledRows(source, tuple(kept), spool, targets)
+
+
+class Held(NamedTuple):
+    """How blocks of a source are held: compact, or dense where `layout` is None."""
+
+    dim: int
+    length: int
+    layout: RowLayout | None
+
+    @classmethod
+    def of(cls, source: ParquetSource) -> Held:
+        return cls(source.layout.dim, source.layout.block_length, source.compact)
+
+    @property
+    def row_bytes(self) -> int:
+        return 4 * self.dim if self.layout is None else self.layout.row_bytes
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The arrays of a block."""
+        if self.layout is None:
+            return (Form(np.dtype(np.float32), (self.length, self.dim)),)
+        tiles, layout = self.length // self.layout.tile, self.layout
+        return (
+            Form(np.dtype(np.float32), (tiles, len(layout.numbers), layout.tile)),
+            Form(layout.kind, (tiles, len(layout.codes), layout.tile)),
+        )
+
+    def arrays(self, features: Any) -> tuple[NDArray[Any], ...]:
+        return (features,) if self.layout is None else (features.numbers, features.codes)
+
+    def features(self, n: int, arrays: tuple[NDArray[Any], ...]) -> Any:
+        """n rows of these arrays."""
+        return arrays[0] if self.layout is None else Compact(self.layout, n, *arrays)
+
+    def taken(self, rows: Rows, indices: NDArray[np.int64], blocks: Iterable[tuple[int, Any]]) -> Rows:
+        """A copy of the rows at increasing `indices`, out of the numbered blocks that hold them."""
+        bounds = np.searchsorted(indices, self.length * np.arange(rows.blocks + 1))
+        parts = list[Any]()
+        for number, features in blocks:
+            places = indices[bounds[number] : bounds[number + 1]] - number * self.length
+            parts.append(features[places] if self.layout is None else features.columns(places))
+        given = rows.targets[indices], chosen(rows.weights, indices)
+        if self.layout is None:
+            return DenseRows(np.concatenate([np.empty((0, self.dim), np.float32), *parts]), *given)
+        return CompactRows(Compact.joined(self.layout, parts), *given)
+
+
+class _ParquetRows(Rows):
+    """The first blocks in memory."""
+
+    __slots__ = ("_held", "_kept", "_source")
+
+    def __init__(self, source: ParquetSource, kept: tuple[Any, ...], targets: Vector) -> None:
+        self._held = Held.of(source)
+        super().__init__(targets, self._held.dim, self._held.length, layout=self._held.layout)
+        self._source, self._kept = source, kept
 
 
 @final
-class SpooledRows(Rows):
+class SpooledRows(_ParquetRows):
     """The first blocks in memory and the others in a spool: any of them is at hand at any time."""
 
-    __slots__ = ("_kept", "_source", "_spool")
+    __slots__ = ("_spool",)
 
     def __init__(
-        self, source: ParquetSource, kept: tuple[Stored, ...], spool: Spool | None, targets: Vector, dim: int
+        self, source: ParquetSource, kept: tuple[Any, ...], spool: Spool | None, targets: Vector
     ) -> None:
-        super().__init__(targets, dim, dense_block_length(dim))
-        self._source, self._kept, self._spool = source, kept, spool
+        super().__init__(source, kept, targets)
+        self._spool = spool
 
     def block(self, index: int) -> Block:
         """Every pass asks for block 0, which is where a file that has changed is refused."""
@@ -125,20 +184,17 @@ class SpooledRows(Rows):
         span = self.span(index)
         return Block(self._features(index), self.targets[span], self.weights_in(span))
 
-    def take(self, indices: NDArray[np.int64]) -> DenseRows:
+    def take(self, indices: NDArray[np.int64]) -> Rows:
         self._insist_unchanged()
-        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
-        taken = [np.empty((0, self.dim), dtype=np.float32)]
-        for number in np.flatnonzero(np.diff(bounds)).tolist():
-            places = indices[bounds[number] : bounds[number + 1]] - number * self.block_length
-            taken.append(self._features(number)[places])
-        return DenseRows(np.concatenate(taken), self.targets[indices], chosen(self.weights, indices))
+        wanted = np.unique(indices // self.block_length).tolist()
+        return self._held.taken(self, indices, ((number, self._features(number)) for number in wanted))
 
-    def _features(self, index: int) -> Stored:
+    def _features(self, index: int) -> Any:
         held = len(self._kept)
         if self._spool is None or index < held:
             return self._kept[index]
-        return self._spool.block(index - held)
+        span = self.span(index)
+        return self._held.features(span.stop - span.start, self._spool.block(index - held))
 
     def _insist_unchanged(self) -> None:
         if self._spool is not None:
@@ -146,34 +202,23 @@ class SpooledRows(Rows):
 
 
 @final
-class StreamedRows(Rows):
+class StreamedRows(_ParquetRows):
     """The first blocks in memory; the others are decoded again at each pass."""
 
-    __slots__ = ("_kept", "_source")
+    __slots__ = ()
     streamed: ClassVar[bool] = True
-
-    def __init__(self, source: ParquetSource, kept: tuple[Stored, ...], targets: Vector, dim: int) -> None:
-        super().__init__(targets, dim, dense_block_length(dim))
-        self._source, self._kept = source, kept
 
     def block(self, index: int) -> Block:
         """Reads all blocks before it: passes use `read`."""
         return next(islice(self.read(), index, None))
 
     def read(self) -> Generator[Block, None, None]:
-        for index, features in enumerate(self._kept):
-            span = self.span(index)
-            yield Block(features, self.targets[span], self.weights_in(span))
-        held = len(self._kept)
-        later = in_blocks(self._source.read(held * self.block_length), self.block_length)
-        for index, (features, _) in enumerate(later, start=held):
-            span = self.span(index)
-            yield Block(features, self.targets[span], self.weights_in(span))
+        with closing(self._source.read(len(self._kept) * self.block_length)) as later:
+            blocks = chain(self._kept, (features for features, _ in later))
+            for index, features in enumerate(blocks):
+                span = self.span(index)
+                yield Block(features, self.targets[span], self.weights_in(span))
 
-    def take(self, indices: NDArray[np.int64]) -> DenseRows:
-        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
-        taken = [
-            features[indices[bounds[number] : bounds[number + 1]] - number * self.block_length]
-            for number, (features, *_) in enumerate(self.read())
-        ]
-        return DenseRows(np.concatenate(taken), self.targets[indices], chosen(self.weights, indices))
+    def take(self, indices: NDArray[np.int64]) -> Rows:
+        blocks = ((number, block.features) for number, block in enumerate(self.read()))
+        return self._held.taken(self, indices, blocks)

@@ -7,24 +7,21 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sottovoce.arrays import Vector
+from sottovoce.data.bounding import bounded, entries_of, table_of
 from sottovoce.data.cell import Label
 from sottovoce.data.doors import Doors
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
-from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
+from sottovoce.data.rows import CLIP_MARGIN, Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.validation import (
-    canonical_csr,
     checked_nonzeros,
     checked_radius,
     column_of,
     declaration_of,
-    dense_table,
-    entries_of_rows,
     insist_rule_for_invalid,
     insist_usable,
 )
@@ -98,18 +95,16 @@ class Records(Doors, Declared, Sealed):
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
         insist_rule_for_invalid(invalid)
-        table = canonical_csr(X) if sparse.issparse(X) else dense_table(X)
+        table = table_of(X)
         nonzeros = checked_nonzeros(nonzeros)
         cap = declared_cap(weight_cap, sample_weight)
         targets, usable = declared.encode(column_of(y, table.shape[0]))
         weights = None if cap is None else read_weights(sample_weight, len(targets), cap, usable)
         if nonzeros is not None:
-            usable &= entries_of_rows(table) <= nonzeros
-        bound = bound_sparse if sparse.issparse(table) else bound_dense
-        stored = bound(table, radius, bool(intercept), usable)
+            usable &= entries_of(table) <= nonzeros
+        hold = bounded(table, radius, bool(intercept), usable)
         insist_usable(usable | (invalid == "zero"))
         targets[~usable] = declared.blank
-        rows = (SparseRows if sparse.issparse(stored) else DenseRows)(stored, targets, weights)
         facts = RecordFacts(
             declared=declared,
             radius=radius,
@@ -118,7 +113,7 @@ class Records(Doors, Declared, Sealed):
             constant=bool(constant),
             weight_cap=cap,
         )
-        return cls(rows, facts).of_persons(groups, persons, invalid)
+        return cls(hold(targets, weights), facts).of_persons(groups, persons, invalid)
 
     @property
     def n(self) -> int:

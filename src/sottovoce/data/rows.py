@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.data.sealed import Sealed, refuse_copies
 from sottovoce.errors import DataError
 
+if TYPE_CHECKING:
+    from sottovoce.data.layout import RowLayout
+
 CLIP_MARGIN = 2.0**-22
 """Rows longer than R(1 - CLIP_MARGIN) are shrunk to that length, so that float32 cannot push them past R."""
 
@@ -27,7 +30,7 @@ Stored = NDArray[np.float32]
 
 
 class Block(NamedTuple):
-    """Consecutive rows: features (float32 array or scipy CSR), float64 targets, weights unless all are 1."""
+    """Consecutive rows: features (float32 array, scipy CSR or Compact), targets, weights unless all are 1."""
 
     features: Any
     targets: Vector
@@ -43,14 +46,22 @@ class Block(NamedTuple):
 class Rows(Sealed, ABC):
     """All rows in blocks whose boundaries depend on the public n and dim only.
 
-    `weights` are what each row counts in every sum; None where each counts 1. Where blocks are `streamed`,
-    `read` alone gives them, in order; else `block` gives any of them."""
+    `weights` are what each row counts in every sum; None where each counts 1. `layout` is that of compact
+    rows, None of others. Where blocks are `streamed`, `read` alone gives them, in order; else `block` gives
+    any of them."""
 
-    __slots__ = ("block_length", "dim", "n", "targets", "weights")
+    __slots__ = ("block_length", "dim", "layout", "n", "targets", "weights")
     sparse: ClassVar[bool] = False
     streamed: ClassVar[bool] = False
 
-    def __init__(self, targets: Vector, dim: int, block_length: int, weights: Vector | None = None) -> None:
+    def __init__(
+        self,
+        targets: Vector,
+        dim: int,
+        block_length: int,
+        weights: Vector | None = None,
+        layout: RowLayout | None = None,
+    ) -> None:
         self.targets = targets
         self.targets.flags.writeable = False
         self.weights = weights
@@ -59,6 +70,7 @@ class Rows(Sealed, ABC):
         self.n = targets.size
         self.dim = dim
         self.block_length = block_length
+        self.layout = layout
 
     @property
     def blocks(self) -> int:
@@ -173,7 +185,7 @@ def dense_block_length(dim: int) -> int:
     return 1 << (max(1, fitting, paying).bit_length() - 1)
 
 
-def bound_dense(X: NDArray[Any], radius: float, intercept: bool, usable: Mask) -> Stored:
+def bound_dense(X: Any, radius: float, intercept: bool, usable: Mask) -> Stored:
     """Copy of X with a column of ones if wanted, each row clipped to the radius, in float32.
 
     Rows that are not finite are cleared in `usable`; rows not usable become zero, intercept included."""
@@ -190,7 +202,7 @@ def bound_dense(X: NDArray[Any], radius: float, intercept: bool, usable: Mask) -
             _clip_dense(rows, radius, usable[span])
             stored[span] = rows
             rows[:] = stored[span]
-            _insist(np.einsum("ij,ij->i", rows, rows), radius)
+            insist_short(np.einsum("ij,ij->i", rows, rows), radius)
     return stored
 
 
@@ -218,7 +230,7 @@ def bound_sparse(X: Any, radius: float, intercept: bool, usable: Mask) -> Any:
             _clip_sparse(values, lengths, radius, usable[start:stop])
             data[target], indices[target] = values, places
             kept = data[target].astype(np.float64)
-            _insist(_per_row(np.add, kept * kept, lengths), radius)
+            insist_short(_per_row(np.add, kept * kept, lengths), radius)
     return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
@@ -259,7 +271,8 @@ def _per_row(reduce: np.ufunc, values: Vector, lengths: NDArray[Any]) -> Vector:
     return out
 
 
-def _insist(squares: Vector, radius: float) -> None:
+def insist_short(squares: Vector, radius: float) -> None:
+    """No stored row is let in whose norm, by its square, is not below the radius."""
     if not np.all(squares <= radius**2 * (1.0 - CLIP_MARGIN / 2.0)):
         raise DataError(
             "a stored row would exceed the radius. This is a defect of sottovoce: please report it."

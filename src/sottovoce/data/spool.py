@@ -7,19 +7,24 @@ the last view of it: a pass holds a few blocks, the operating system caches as m
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sottovoce.data.rows import Stored
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
+
+_LINE = 64
+"""Bytes that memory is read by."""
 
 
 def spool_folder(spool: bool | str | os.PathLike[str]) -> Path | None:
@@ -33,15 +38,27 @@ def spool_folder(spool: bool | str | os.PathLike[str]) -> Path | None:
     return Path(spool)
 
 
+class Form(NamedTuple):
+    """An array of every block: its type, and its shape in a full one; a shorter block has less of it."""
+
+    kind: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def bytes_of(self, count: int) -> int:
+        """Room for so many rows of it: whole cache lines."""
+        size = count * math.prod(self.shape[1:]) * self.kind.itemsize
+        return -(-size // _LINE) * _LINE
+
+
 @final
 class Spool(Sealed):
-    """Room for `blocks` blocks of at most `length` rows; they are appended in order, then read in any."""
+    """Room for `blocks` blocks, each of one array of every form; they are appended in order, read in any."""
 
-    def __init__(self, folder: Path, *, length: int, dim: int, blocks: int) -> None:
-        whole = 4 * length * dim
-        self._dim = dim
+    def __init__(self, folder: Path, *, forms: Sequence[Form], blocks: int) -> None:
+        whole = sum(form.bytes_of(form.shape[0]) for form in forms)
+        self._forms = tuple(forms)
         self._stride = -(-whole // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        self._lengths: list[int] = []
+        self._counts: list[tuple[int, ...]] = []
         self.size = self._stride * blocks
         self._folder = folder
         free = shutil.disk_usage(folder).free
@@ -53,22 +70,32 @@ class Spool(Sealed):
             raise self._refusal("no file can be made") from None
         weakref.finalize(self, self._file.close)
 
-    def append(self, features: Stored) -> None:
+    def append(self, arrays: Sequence[NDArray[Any]]) -> None:
         """The next block."""
+        place = self._stride * len(self._counts)
         try:
-            self._file.seek(self._stride * len(self._lengths))
-            self._file.write(np.ascontiguousarray(features).data)
+            for form, array in zip(self._forms, arrays, strict=True):
+                self._file.seek(place)
+                self._file.write(np.ascontiguousarray(array, form.kind).data)
+                place += form.bytes_of(len(array))
+            self._file.truncate(place)
             self._file.flush()
         except OSError:
             raise self._refusal("nothing more can be written") from None
-        self._lengths.append(len(features))
+        self._counts.append(tuple(map(len, arrays)))
 
-    def block(self, index: int) -> Stored:
-        """A block as a read-only view of the file."""
-        shape = (self._lengths[index], self._dim)
+    def block(self, index: int) -> tuple[NDArray[Any], ...]:
+        """The arrays of a block as read-only views of the file."""
+        pairs = list(zip(self._forms, self._counts[index], strict=True))
+        size = sum(form.bytes_of(count) for form, count in pairs)
         start = index * self._stride
-        held = mmap.mmap(self._file.fileno(), 4 * shape[0] * shape[1], access=mmap.ACCESS_READ, offset=start)
-        return np.frombuffer(held, dtype=np.float32).reshape(shape)
+        held = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ, offset=start)
+        arrays, place = list[NDArray[Any]](), 0
+        for form, count in pairs:
+            shape = (count, *form.shape[1:])
+            arrays.append(np.frombuffer(held, form.kind, math.prod(shape), place).reshape(shape))
+            place += form.bytes_of(count)
+        return tuple(arrays)
 
     def _refusal(self, why: str) -> ParameterError:
         return ParameterError(

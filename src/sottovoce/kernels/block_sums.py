@@ -129,6 +129,10 @@ def tally_for(rows: Rows, loss: Loss, *, slopes_only: bool = False) -> Tally:
         from sottovoce.kernels.compiled.twins import sloping_twin_of, twin_of
 
         twin = (sloping_twin_of if slopes_only else twin_of)(loss)
+        if twin is not None and rows.layout is not None:
+            from sottovoce.kernels.compiled.compact_sums import CompactTally
+
+            return CompactTally(twin)
         if twin is not None:
             return (tallies_compiled.SparseTally if rows.sparse else tallies_compiled.DenseTally)(twin)
     return PlainTally(loss, view_for(rows))

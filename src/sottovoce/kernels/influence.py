@@ -54,11 +54,16 @@ def _measure_for(rows: Rows, geometry: Geometry) -> Callable[[Any], Vector]:
         return lambda features: _turned(features, geometry)
     if rows.sparse:
         return lambda features: _sparse(features, geometry)
-    if is_compiled(rows.n * rows.dim):
+    if is_compiled(rows.n * rows.dim) and _is_centred_by_constant(rows, geometry):
         from sottovoce.kernels.compiled import lengths as lengths_compiled
 
         return lambda features: lengths_compiled.squares(features, geometry)
     return lambda features: _row_squares(geometry.to_coordinates(double(features)))
+
+
+def _is_centred_by_constant(rows: Rows, geometry: Geometry) -> bool:
+    """Whether centring, if there is any, goes through the column that compact rows know as the constant."""
+    return geometry.shift is None or rows.layout is None or geometry.constant == rows.layout.constant
 
 
 def _row_squares(z: Matrix) -> Vector:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.compact import Compact
 from sottovoce.data.rows import Rows
 from sottovoce.errors import ParameterError
 
@@ -63,7 +64,7 @@ class View(ABC):
 
 @final
 class WideView(View):
-    """Dense rows cast to float64 in this thread's buffer."""
+    """Dense or compact rows written as float64 in this thread's buffer."""
 
     def __init__(self, features: Any) -> None:
         self._wide: Matrix = double(features)
@@ -119,6 +120,10 @@ class SparseView(View):
 def view_for(rows: Rows) -> type[View]:
     """How to view the blocks of these rows, by the setting and by public facts."""
     if is_compiled(rows.n * rows.dim):
+        if rows.layout is not None:
+            from sottovoce.kernels.compiled.compact_products import CompiledCompactView
+
+            return CompiledCompactView
         from sottovoce.kernels.compiled import products as products_compiled
 
         return products_compiled.CompiledSparseView if rows.sparse else products_compiled.DenseView
@@ -156,7 +161,10 @@ def double(features: Any) -> Any:
         parts = (features.data.astype(np.float64), features.indices, features.indptr)
         return sparse.csr_array(parts, shape=features.shape)
     wide = buffer("rows", features.shape)
-    np.copyto(wide, features)
+    if isinstance(features, Compact):
+        features.widen(wide)
+    else:
+        np.copyto(wide, features)
     return wide
 
 

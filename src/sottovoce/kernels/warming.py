@@ -11,46 +11,74 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from sottovoce.data.rows import DenseRows
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_rows import CompactRows
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.partitioned import Parts
+from sottovoce.data.rows import DenseRows, Rows
 from sottovoce.kernels.products import is_compiled
 from sottovoce.losses import Logistic
 
-_unstarted = threading.Lock()
-"""Held from the first start on."""
+_begun: set[str] = set()
+_beginning = threading.Lock()
+"""Forms of rows whose passes are compiled or being compiled, and who may add one."""
 
 
-def warm(entries: int) -> None:
-    """Start to compile if passes over a table of so many entries take the compiled path; at most once."""
-    if is_compiled(entries) and _unstarted.acquire(blocking=False):
-        threading.Thread(target=_compile, name="sottovoce-compile").start()
+def warm(entries: int, layout: RowLayout | None = None) -> None:
+    """Start to compile if passes over a table of so many entries take the compiled path; once for a form.
+
+    Compact rows have a layout; dense ones have none."""
+    form = "dense" if layout is None else str(layout.kind)
+    if not is_compiled(entries):
+        return
+    with _beginning:
+        if form in _begun:
+            return
+        _begun.add(form)
+    threading.Thread(target=_compile, args=(layout,), name="sottovoce-compile").start()
 
 
-def _compile() -> None:
-    for passing in _passes():
+def warm_for(rows: Rows | Parts) -> None:
+    """`warm` for rows at hand; CSR rows compile in a moment, and rows in parts where they are held."""
+    if isinstance(rows, Rows) and not rows.sparse:
+        warm(rows.n * rows.dim, rows.layout)
+
+
+def _compile(layout: RowLayout | None = None) -> None:
+    for passing in _passes(layout):
         if not threading.main_thread().is_alive():
             return
         passing()
 
 
-def _passes() -> Iterator[Callable[[], object]]:
-    """Every pass over dense rows, on eight made-up ones held as real ones are: types decide, not sizes."""
-    from sottovoce.kernels.compiled import gram
+def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
+    """Every pass over eight made-up rows held as real ones are: types decide, not sizes."""
     from sottovoce.kernels.compiled.block_sums import DenseTally
+    from sottovoce.kernels.compiled.compact_products import CompiledCompactView
+    from sottovoce.kernels.compiled.compact_sums import CompactTally
     from sottovoce.kernels.compiled.products import DenseView
     from sottovoce.kernels.compiled.twins import twin_of
 
     twin = twin_of(Logistic())
     assert twin is not None
-    block = DenseRows(np.zeros((8, 2), dtype=np.float32), np.ones(8), np.ones(8)).block(0)
-    tally, view = DenseTally(twin), DenseView(block.features)
-    w, here, moves = np.zeros(2), np.zeros(8), np.zeros(8)
-    squares = np.zeros(gram.room(2))
-    yield lambda: tally.tangent(block, w, True, np.zeros(3))
+    rows = _made_up(layout)
+    block, tally = rows.block(0), (DenseTally if layout is None else CompactTally)(twin)
+    view = (DenseView if layout is None else CompiledCompactView)(block.features)
+    total = np.zeros(view.room(rows.dim))
+    w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
+    yield lambda: tally.tangent(block, w, True, np.zeros(rows.dim + 1))
     yield lambda: tally.curvatures(block, w)
-    yield lambda: view.add_outer(squares, here, convex=True)
-    yield lambda: view.add_outer(squares, block.weights, convex=True)
-    yield lambda: tally.trials(block, w, np.zeros((1, 2)), np.zeros(1))
+    yield lambda: view.add_outer(total, here, convex=True)
+    yield lambda: view.add_outer(total, block.weights, convex=True)
+    yield lambda: tally.trials(block, w, np.zeros((1, rows.dim)), np.zeros(1))
     yield lambda: tally.margins(block, w, w, here, moves)
     yield lambda: tally.drop(1.0, here, moves, tally.marks(here), block.targets, block.weights)
     yield lambda: view.gather(view.times(w))
     yield lambda: view.gather(block.targets)
+    yield lambda: view.squares(block.weights)
+
+
+def _made_up(layout: RowLayout | None) -> Rows:
+    if layout is None:
+        return DenseRows(np.zeros((8, 2), dtype=np.float32), np.ones(8), np.ones(8))
+    return CompactRows(Compact.blank(layout, 8), np.ones(8), np.ones(8))

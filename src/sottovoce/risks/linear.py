@@ -18,6 +18,7 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import persons
+from sottovoce.kernels.warming import warm_for
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import class_weighted
@@ -76,6 +77,7 @@ class Risk(FeatureSums):
         self._records = records
         self._loss = class_weighted(loss, records.labels, class_weights)
         self._regularizer = regularizer
+        warm_for(records._rows)
 
     @property
     def records(self) -> Records:

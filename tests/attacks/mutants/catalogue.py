@@ -7,6 +7,7 @@ from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
 from tests.attacks.mutants.base_defects import BASE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
+from tests.attacks.mutants.compact_defects import COMPACT
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
 from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
@@ -37,6 +38,7 @@ _EVERYTHING = (
     *FORMULAS,
     *BASE,
     *SPOOL,
+    *COMPACT,
     *BATCHES,
     *GEOMETRY,
     *RELATIONS,

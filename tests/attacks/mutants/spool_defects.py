@@ -31,8 +31,8 @@ SPOOL = (
     Mutant(
         "batch from a spool of a changed file",
         "data/parquet_rows.py",
-        "        self._insist_unchanged()\n        bounds",
-        "        bounds",
+        "        self._insist_unchanged()\n        wanted",
+        "        wanted",
         TESTS,
     ),
 )

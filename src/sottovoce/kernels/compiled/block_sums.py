@@ -32,7 +32,7 @@ _NONE = np.empty(0)
 _NONE.flags.writeable = False
 
 
-class _CompiledTally(Tally, ABC):
+class CompiledTally(Tally, ABC):
     """Sums along a line, for which rows are no longer needed."""
 
     def __init__(self, twin: Twin) -> None:
@@ -54,15 +54,15 @@ class _CompiledTally(Tally, ABC):
         targets: Vector,
         weights: Vector | None,
     ) -> float:
-        return float(_drop(self._twin, length, here, moves, marks, targets, _or_none(weights)))
+        return float(_drop(self._twin, length, here, moves, marks, targets, or_none(weights)))
 
 
 @final
-class DenseTally(_CompiledTally):
+class DenseTally(CompiledTally):
     """Dense float32 rows, read where they are."""
 
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        _dense_tangent(self._twin, block.features, block.targets, _or_none(block.weights), w, sloped, total)
+        _dense_tangent(self._twin, block.features, block.targets, or_none(block.weights), w, sloped, total)
 
     def curvatures(self, block: Block, w: Vector) -> Vector:
         out = np.empty(block.targets.size)
@@ -70,22 +70,20 @@ class DenseTally(_CompiledTally):
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
-        _dense_trials(
-            self._twin, block.features, block.targets, _or_none(block.weights), w, directions, total
-        )
+        _dense_trials(self._twin, block.features, block.targets, or_none(block.weights), w, directions, total)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         _dense_margins(self._twin, block.features, block.targets, w, direction, here, moves)
 
 
 @final
-class SparseTally(_CompiledTally):
+class SparseTally(CompiledTally):
     """CSR rows with float32 entries, read where they are."""
 
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
         t = self._arguments(block, w)
         slopes = np.empty_like(t)
-        total[-1] += _tangent(self._twin, t, block.targets, _or_none(block.weights), slopes)
+        total[-1] += _tangent(self._twin, t, block.targets, or_none(block.weights), slopes)
         if sloped:
             X, sums = block.features, np.zeros(total.size - 1)
             sparse_gather(X.data, X.indices, X.indptr, slopes, sums)
@@ -119,7 +117,7 @@ class SparseTally(_CompiledTally):
         return products
 
 
-def _or_none(weights: Vector | None) -> Vector:
+def or_none(weights: Vector | None) -> Vector:
     """Weights as compiled code takes them: an empty array where records have none."""
     return _NONE if weights is None else weights
 

@@ -1,4 +1,9 @@
-"""||M x||^2 of dense float32 rows, compiled: centred, scaled and squared in registers."""
+"""||M x||^2 of dense and compact rows, compiled: centred, scaled and squared in registers.
+
+The constant of a compact row is the public unit u, or 0 in a blank row. So what code column c adds depends on
+its code k alone: (s_k (unit - a_k u))^2 plus the sum over its other columns j of (s_j a_j u)^2, and for none
+that sum over all of them. It is looked up; no term is negative, so nothing cancels that a dense row keeps.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Vector
+from sottovoce.data.compact import Compact
+from sottovoce.kernels.compiled.compact_products import plan_of
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.questions.geometry import Geometry
 
@@ -15,6 +22,12 @@ def squares(features: Any, geometry: Geometry) -> Vector:
     """sum over columns of (s_j (x_j - a_j x_c))^2, for each row."""
     shift = np.zeros(geometry.columns) if geometry.shift is None else geometry.shift
     out = np.empty(len(features))
+    if isinstance(features, Compact):
+        plan, columns = plan_of(features.layout), np.array(features.layout.numbers)
+        table = _table(features, np.array(geometry.scale), shift)
+        numbers = np.ascontiguousarray(geometry.scale[columns]), np.ascontiguousarray(shift[columns])
+        _compact(plan, features.numbers, features.codes, *numbers, table, out)
+        return out
     _squares(features, np.array(geometry.scale), np.array(shift), geometry.constant or 0, out)
     return out
 
@@ -28,3 +41,35 @@ def _squares(X: Any, scale: Any, shift: Any, constant: int, out: Any) -> None:
             z = (np.float64(X[i, j]) - held * shift[j]) * scale[j]
             total += z * z
         out[i] = total
+
+
+def _table(features: Compact, scale: Vector, shift: Vector) -> Vector:
+    """What every code of a row that is not blank adds, that of "none" last in its column."""
+    found: list[Vector] = []
+    for start, size, unit in features.layout.codes:
+        span = slice(start, start + size)
+        centre, reach = shift[span] * features.layout.unit, scale[span]
+        apart = (reach * centre) ** 2
+        own = (reach * (unit - centre)) ** 2
+        others = np.concatenate(([0.0], np.cumsum(apart[:-1]))) + np.concatenate(
+            (np.cumsum(apart[:0:-1])[::-1], [0.0])
+        )
+        found += [own + others, np.array([apart.sum()])]
+    return np.concatenate([*found, np.empty(0)])
+
+
+@compiled()
+def _compact(plan: Any, numbers: Any, codes: Any, scale: Any, shift: Any, table: Any, out: Any) -> None:
+    tiles, count, width = numbers.shape
+    for tile in range(tiles):
+        first = tile * width
+        for i in range(min(width, out.size - first)):
+            held = np.float64(numbers[tile, count - 1, i])
+            square = 0.0
+            for j in range(count):
+                z = scale[j] * (np.float64(numbers[tile, j, i]) - held * shift[j])
+                square += z * z
+            if held != 0.0:
+                for c in range(plan.sizes.size):
+                    square += table[plan.slots[c] + min(np.int64(codes[tile, c, i]), plan.sizes[c])]
+            out[first + i] = square

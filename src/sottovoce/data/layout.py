@@ -1,0 +1,99 @@
+"""Which encoded columns are numbers and which are codes: from the schema alone, no row is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.data.encoding import unit_of
+from sottovoce.data.schema import Schema
+
+_TILE = 128
+"""Rows of a tile: a run of the compiled passes."""
+
+
+class CodeColumn(NamedTuple):
+    """Dense columns of which a row has at most one other than 0, and what that one holds."""
+
+    start: int
+    size: int
+    unit: float
+
+
+@final
+@dataclass(frozen=True)
+class RowLayout:
+    """How a dense row of `dim` columns is kept: `numbers` are the dense columns held as float32, the constant
+    last; `codes` the groups of which the place of the one entry is held; `unit` is what the constant holds.
+
+    Equal for equal schemas, so it is public, as is all that depends on it: the type of codes follows from how
+    many categories are declared, the rows of a tile and of a block from `dim`."""
+
+    dim: int
+    numbers: tuple[int, ...]
+    codes: tuple[CodeColumn, ...]
+    unit: float
+
+    @staticmethod
+    def of(schema: Schema) -> RowLayout:
+        """Columns and interactions that are indicators alone become codes."""
+        return _layout(schema)
+
+    @property
+    def constant(self) -> int:
+        """The dense column of the constant."""
+        return self.numbers[-1]
+
+    @property
+    def block_length(self) -> int:
+        """Rows of a block: those of dense rows, but never fewer than a lane of eight."""
+        from sottovoce.data import rows  # which loads SciPy: predicting does without
+
+        return max(8, rows.dense_block_length(self.dim))
+
+    @property
+    def tile(self) -> int:
+        return min(_TILE, self.block_length)
+
+    @cached_property
+    def kind(self) -> np.dtype[Any]:
+        """Type of a code: it holds every declared place and one past the last, which means none."""
+        return np.min_scalar_type(max((code.size for code in self.codes), default=0))
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row."""
+        return 4 * len(self.numbers) + self.kind.itemsize * len(self.codes)
+
+    @cached_property
+    def none(self) -> NDArray[Any]:
+        """For each code column the code that means none of its features."""
+        return np.array([code.size for code in self.codes], dtype=self.kind)
+
+
+@lru_cache(maxsize=64)
+def _layout(schema: Schema) -> RowLayout:
+    unit = unit_of(schema)
+    short = float(np.float32(unit))
+    numbers, codes, place = list[int](), list[CodeColumn](), 0
+
+    def add(width: int, one_hot: bool, held: float) -> None:
+        nonlocal place
+        if one_hot:
+            codes.append(CodeColumn(place, width, held))
+        else:
+            numbers.extend(range(place, place + width))
+        place += width
+
+    widths = {column.name: (len(column.features), column.one_hot) for column in schema.columns}
+    for width, one_hot in widths.values():
+        add(width, one_hot, short)
+    for first, second in schema.interactions:
+        (left, one), (right, other) = widths[first], widths[second]
+        add(left * right, one and other, float(np.float32(short * (short / unit))))
+    add(1, False, short)
+    return RowLayout(place, tuple(numbers), tuple(codes), short)

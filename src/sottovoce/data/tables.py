@@ -1,0 +1,175 @@
+"""One chunk of a table as encoded rows; a cell that cannot be what is declared is refused, or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.arrays import Mask, Vector
+from sottovoce.data import cells
+from sottovoce.data.columns import Column, Target
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_encoding import encode_columns
+from sottovoce.data.dates import DatePart, is_moment
+from sottovoce.data.encoding import encode, insist_type
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.reading import Reading
+from sottovoce.data.schema import Schema
+from sottovoce.data.sealed import Sealed
+from sottovoce.data.targets import Range
+from sottovoce.errors import DataError
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Table(Sealed):
+    """Encoded rows of norm at most 1, intercept last, and the target column if the schema declares one.
+
+    Features are a float32 array, or Compact. The target holds the declared classes themselves, or numbers;
+    `keys` the persons' of the rows, if the schema names them; `counts` what rows count, if it weighs them.
+    Private: for `fit` and `evaluation`."""
+
+    features: Any
+    target: NDArray[Any] | None
+    keys: list[str | None] | None = None
+    counts: Vector | None = None
+
+    def split(self, chosen: NDArray[np.bool_]) -> tuple[Table, Table]:
+        """The rows that are not chosen, in the form they have, and those that are, dense."""
+        held = self.features
+        rest = held.take(np.flatnonzero(~chosen)) if isinstance(held, Compact) else held[~chosen]
+        first, second = (
+            Table(
+                features,
+                None if self.target is None else self.target[kept],
+                counts=None if self.counts is None else self.counts[kept],
+            )
+            for features, kept in ((rest, ~chosen), (held[chosen], chosen))
+        )
+        return first, second
+
+    @property
+    def weighing(self) -> dict[str, Any]:
+        """What Records are told of the counts."""
+        return {} if self.counts is None else {"sample_weight": self.counts, "weight_cap": 1.0}
+
+    def __repr__(self) -> str:
+        return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
+
+
+def encoded_columns(
+    n: int,
+    column_of: Callable[[str], Any],
+    schema: Schema,
+    aim: Target | None,
+    lenient: bool,
+    weighted: bool = False,
+) -> Table:
+    """n rows as numbers and codes, by the rules of `read`: cell by cell, so chunks may end anywhere."""
+    checked = _checked(column_of, schema, lenient)
+    numbers, codes = encode_columns(schema, n, checked)
+    values, unusable = _targets(checked, aim, schema, lenient)
+    if unusable is not None:
+        numbers[:, unusable] = 0.0
+        codes[:, unusable] = RowLayout.of(schema).none[:, None]
+    counts = _counts(column_of, schema, aim, values, lenient) if weighted else None
+    return Table((numbers, codes), values, counts=counts)
+
+
+def encoded_rows(
+    n: int,
+    column_of: Callable[[str], Any],
+    schema: Schema,
+    aim: Target | None,
+    lenient: bool,
+    weighted: bool = False,
+) -> Table:
+    """n dense rows, by the same rules."""
+    checked = _checked(column_of, schema, lenient)
+    rows = encode(schema, n, checked)
+    values, unusable = _targets(checked, aim, schema, lenient)
+    if unusable is not None:
+        rows[unusable] = 0.0
+    counts = _counts(column_of, schema, aim, values, lenient) if weighted else None
+    return Table(rows, values, counts=counts)
+
+
+def _checked(column_of: Callable[[str], Any], schema: Schema, lenient: bool) -> Callable[[str], Any]:
+    def checked(name: str) -> Any:
+        column = column_of(name)
+        if not lenient:
+            _insist_valid(column, schema, name)
+        return column
+
+    return checked
+
+
+def _targets(
+    column_of: Callable[[str], Any], aim: Target | None, schema: Schema, lenient: bool
+) -> tuple[NDArray[Any] | None, Mask | None]:
+    """Targets, and which rows have none and are to be blank."""
+    if aim is None:
+        return None, None
+    values, usable = _target(column_of(aim.name), aim, schema.reading(aim))
+    if usable.all():
+        return values, None
+    if not lenient:
+        raise DataError(
+            f"target {aim.name!r} holds a missing or undeclared value. Clean the data, declare every "
+            'class, or read with invalid="zero" to blank such rows.'
+        )
+    return values, ~usable
+
+
+def _counts(
+    column_of: Callable[[str], Any], schema: Schema, aim: Target | None, values: Any, lenient: bool
+) -> Vector:
+    """What rows count by the schema's column of weights and by their class; NaN where a weight is none."""
+    assert aim is not None
+    weights = None if schema.weight is None else schema.weights(column_of(schema.weight))
+    counts = schema.counts(len(values), weights, cells.codes(values, aim.classes or ()))
+    if not lenient and np.isnan(counts).any():
+        raise DataError(
+            f"column {schema.weight!r} holds a weight that is missing or no number. Clean the data, or read "
+            'with invalid="zero": such rows then count nothing.'
+        )
+    return counts
+
+
+def _insist_valid(column: Any, schema: Schema, name: str) -> None:
+    """Refuse a type or a field that cannot be what is declared."""
+    insist_type(column, schema, name)
+    if not cells.is_decodable(column):
+        raise DataError(f"column {name!r} holds text that is not UTF-8. Convert the file.")
+    declarations: list[Column | Target] = [part for part in schema.columns if part.source == name]
+    if schema.target is not None and schema.target.name == name:
+        declarations.append(schema.target)
+    for declared in declarations:
+        missing = schema.reading(declared).absent
+        if isinstance(declared, DatePart):
+            kind, wrong = "a date", cells.is_misread(column, missing, is_moment)
+        else:
+            kind, wrong = "a number", declared.labels is None and cells.is_misread(column, missing)
+        if wrong:
+            raise DataError(
+                f"column {name!r} is declared {kind} but a field of it is no {kind[2:]}. Clean the data, "
+                'say what means missing, missing = ["?"] in the schema, declare its categories, or read with '
+                'invalid="zero" to treat such fields as missing.'
+            )
+
+
+def _target(column: Any, aim: Target, reading: Reading) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Declared classes or clipped numbers, and which of them were given; the others get the blank value."""
+    if aim.classes is not None:
+        codes = reading.codes(column, aim.classes)
+        return np.array(aim.classes)[np.maximum(codes, 0)], codes >= 0
+    assert aim.low is not None
+    assert aim.high is not None
+    declared = Range(aim.low, aim.high)
+    values, usable = declared.encode(reading.numbers(column))
+    values[~usable] = declared.blank
+    return values, usable

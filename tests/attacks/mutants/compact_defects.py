@@ -1,0 +1,73 @@
+"""Compact rows that stand for other vectors than the dense ones, or whose codes are read where none is."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+TESTS = "tests/kernels/test_compact.py"
+
+COMPACT = (
+    Mutant(
+        "a code that means none counts as the last category",
+        "kernels/compiled/compact_products.py",
+        "table[to + plan.sizes[c]] = 0.0",
+        "table[to + plan.sizes[c]] = table[to + plan.sizes[c] - 1]",
+        f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "codes past the declared ones read as they are",
+        "kernels/compiled/compact_products.py",
+        "out[i] += table[slot + min(np.int64(codes[at + i]), size)]",
+        "out[i] += table[slot + np.int64(codes[at + i]) % (size + 1)]",
+        f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "unit forgotten in the outer products of codes",
+        "kernels/compiled/compact_outer.py",
+        "unit = plan.units[c] * plan.units[d]",
+        "unit = plan.units[c]",
+        f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "blank rows keep their codes",
+        "data/compact.py",
+        "        self.codes[tiles, :, places] = self.layout.none\n",
+        "",
+        f"{TESTS} -k blank_row",
+    ),
+    Mutant(
+        "compact rows not measured before they are let in",
+        "data/compact_rows.py",
+        "        insist_short(part.squares(), radius)\n",
+        "",
+        f"{TESTS} -k too_long",
+    ),
+    Mutant(
+        "centring of the other categories forgotten in a row's length",
+        "kernels/compiled/lengths.py",
+        "found += [own + others,",
+        "found += [own,",
+        f"{TESTS} -k geometry",
+    ),
+    Mutant(
+        "a centred blank row is as long as others",
+        "kernels/compiled/lengths.py",
+        "if held != 0.0:",
+        "if True:",
+        f"{TESTS} -k geometry",
+    ),
+    Mutant(
+        "compact rows of a radius below 1 left as they are",
+        "data/bounding.py",
+        "LEAST_COMPACT = 1.0",
+        "LEAST_COMPACT = 0.0",
+        f"{TESTS} -k radius_below",
+    ),
+    Mutant(
+        "fingerprint of a partition without its codes",
+        "data/dask_partitions.py",
+        "return features.numbers, features.codes",
+        "return (features.numbers,)",
+        f"{TESTS} -k fingerprint",
+    ),
+)
