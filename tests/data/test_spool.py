@@ -18,7 +18,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.data import spool as spooling
 from sottovoce.data.parquet_rows import SpooledRows, StreamedRows
-from sottovoce.data.spool import Form, Spool
+from sottovoce.data.spool import ArrayForm, Spool
 from sottovoce.errors import DataError, ParameterError
 from tests.data.test_streams import risk_of, schema_for, table_for
 
@@ -117,7 +117,7 @@ def test_too_little_room_is_refused_with_the_size_before_a_row_is_read(path, fol
 
 
 def test_a_disk_that_fills_up_is_refused_without_context(folder):
-    spool = Spool(folder, forms=[Form(np.dtype(np.float32), (8, 2))], blocks=1)
+    spool = Spool(folder, forms=[ArrayForm(np.dtype(np.float32), (8, 2))], blocks=1)
 
     class Full:
         def seek(self, place):
@@ -142,7 +142,7 @@ def test_blocks_come_back_in_any_order_and_cannot_be_written(folder):
         (rng.normal(size=(length, 3)).astype(np.float32), rng.integers(0, 9, (length, 5, 3), dtype=np.uint16))
         for length in (500, 500, 7)
     ]
-    forms = Form(np.dtype(np.float32), (500, 3)), Form(np.dtype(np.uint16), (500, 5, 3))
+    forms = ArrayForm(np.dtype(np.float32), (500, 3)), ArrayForm(np.dtype(np.uint16), (500, 5, 3))
     spool = Spool(folder, forms=forms, blocks=3)
     for block in blocks:
         spool.append(block)

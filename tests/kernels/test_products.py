@@ -461,3 +461,16 @@ def test_no_code_of_an_older_formula_is_taken_from_disk(monkeypatch):
     one = kept._index_key(signature, codegen)
     monkeypatch.setattr(compiling, "_fingerprint", lambda: "of other sources")
     assert kept._index_key(signature, codegen) != one
+
+
+def test_an_index_on_disk_that_names_types_that_are_no_more_is_begun_anew(monkeypatch):
+    kept = products_compiled.sparse_times._cache
+    flushed = []
+
+    def broken(self, signature, context):
+        raise AttributeError("no such type")
+
+    monkeypatch.setattr(compiling.FunctionCache, "load_overload", broken)
+    monkeypatch.setattr(type(kept), "flush", lambda self: flushed.append(self))
+    assert kept.load_overload(None, None) is None
+    assert flushed == [kept]

@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Mask, Vector
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows, bound_compact
-from sottovoce.data.rows import DenseRows, Mask, Rows, SparseRows, bound_dense, bound_sparse
+from sottovoce.data.rows import DenseRows, Rows, SparseRows, bound_dense, bound_sparse
 from sottovoce.data.validation import canonical_csr, dense_table, entries_of_rows
 
 LEAST_COMPACT = 1.0

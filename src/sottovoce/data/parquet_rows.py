@@ -25,7 +25,7 @@ from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
 from sottovoce.data.rows import Block, DenseRows, Rows, chosen
 from sottovoce.data.schema import Schema
-from sottovoce.data.spool import Form, Spool, in_gigabytes, spool_folder
+from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     checked_radius,
@@ -124,14 +124,14 @@ class Held(NamedTuple):
         return 4 * self.dim if self.layout is None else self.layout.row_bytes
 
     @property
-    def forms(self) -> tuple[Form, ...]:
+    def forms(self) -> tuple[ArrayForm, ...]:
         """The arrays of a block."""
         if self.layout is None:
-            return (Form(np.dtype(np.float32), (self.length, self.dim)),)
+            return (ArrayForm(np.dtype(np.float32), (self.length, self.dim)),)
         tiles, layout = self.length // self.layout.tile, self.layout
         return (
-            Form(np.dtype(np.float32), (tiles, len(layout.numbers), layout.tile)),
-            Form(layout.kind, (tiles, len(layout.codes), layout.tile)),
+            ArrayForm(np.dtype(np.float32), (tiles, len(layout.numbers), layout.tile)),
+            ArrayForm(layout.kind, (tiles, len(layout.codes), layout.tile)),
         )
 
     def arrays(self, features: Any) -> tuple[NDArray[Any], ...]:

@@ -38,7 +38,7 @@ def spool_folder(spool: bool | str | os.PathLike[str]) -> Path | None:
     return Path(spool)
 
 
-class Form(NamedTuple):
+class ArrayForm(NamedTuple):
     """An array of every block: its type, and its shape in a full one; a shorter block has less of it."""
 
     kind: np.dtype[Any]
@@ -54,7 +54,7 @@ class Form(NamedTuple):
 class Spool(Sealed):
     """Room for `blocks` blocks, each of one array of every form; they are appended in order, read in any."""
 
-    def __init__(self, folder: Path, *, forms: Sequence[Form], blocks: int) -> None:
+    def __init__(self, folder: Path, *, forms: Sequence[ArrayForm], blocks: int) -> None:
         whole = sum(form.bytes_of(form.shape[0]) for form in forms)
         self._forms = tuple(forms)
         self._stride = -(-whole // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY

@@ -45,6 +45,14 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # numba comes without types
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         return (*super()._index_key(signature, codegen), _fingerprint())
 
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """An index that an older release wrote may name types that are no more: it is begun anew."""
+        try:
+            return super().load_overload(signature, context)
+        except Exception:
+            self.flush()
+            return None
+
 
 @cache
 def _fingerprint() -> str:
