@@ -19,7 +19,7 @@ from sottovoce.methods.designs import Design
 from sottovoce.methods.loop import Goal, Walk
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
-from sottovoce.methods.pursuit import Pursuit, pursuit
+from sottovoce.methods.pursuit import Pursuit, pursuit, seen_through_noise
 from sottovoce.methods.shares import Equal, Growing, Shares, Tracking
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
@@ -170,7 +170,21 @@ def test_what_noise_leaves_in_the_predictor_is_known() -> None:
         noise = Answer(0.01 * rng.standard_normal(5), 0.01, 1)
         step = rule.gradient_step(walk, replace(here, gradient=noise)).vector
         varied.append(step @ gram.value @ step)
-    assert rule.noise_left(0.01, gram.value) == pytest.approx(np.mean(varied), rel=0.1)
+    assert rule.basis is not None
+    spectrum = np.diag(rule.basis.T @ gram.value @ rule.basis)
+    assert rule.noise_left(0.01, spectrum) == pytest.approx(np.mean(varied), rel=0.1)
+
+
+def test_second_moments_are_seen_through_noise() -> None:
+    """A spiked matrix under heavy noise: spikes come back, and what is left shares the trace."""
+    rng = np.random.default_rng(3)
+    true = np.diag(np.concatenate([[3.0, 1.0], np.full(98, 0.01)]))
+    noise = rng.standard_normal((100, 100)) * 0.02
+    gram = Answer(true + (noise + noise.T) / math.sqrt(2.0), 0.02, 1)
+    seen = seen_through_noise(gram, Majorized.above_gram(gram, public(1000, 100)))
+    assert np.sort(seen)[-2:] == pytest.approx([1.0, 3.0], rel=0.1)
+    assert seen.sum() == pytest.approx(np.trace(true), rel=0.2)
+    assert seen.min() > 0.0
 
 
 def test_a_hundred_thousand_sparse_columns_train_without_a_matrix() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 
-DAMPINGS = np.concatenate([[1e-9], np.exp(np.linspace(np.log(1e-4), np.log(1e4), 81))])
+_DAMPINGS = np.concatenate([[1e-9], np.exp(np.linspace(np.log(1e-4), np.log(1e4), 81))])
 """Dampings that are compared, in units of the largest curvature of the loss."""
 
 _REACHED = 5.0 / 6.0
@@ -34,28 +34,6 @@ class Outlook:
         """Excess loss of weights 0, by the quadratic model."""
         return 0.5 * self.across * float(self.signal.sum())
 
-    def excess(self, flow: Vector, noise: Vector | float) -> Vector:
-        """Expected excess loss after step lengths that add up to `flow` along each direction (last axis).
-
-        `noise` is the sd of one answer for the whole budget; a direction may stand for m alike, with sqrt(m)
-        times the noise. What is not reached decays as exp(-h s t), and
-        noise leaves noise t/(1 + h s t/2) in the weights, between adding up in flat directions and being
-        forgotten in steep ones. h is `along` for the signal and `across` for the noise."""
-        missed, left = self._remaining(flow, noise)
-        bend = self.across * self.spectrum
-        return np.asarray(0.5 * (self.across * self.signal * missed + bend * left**2).sum(axis=-1))
-
-    def steepness(self, flow: Vector, noise: Vector | float) -> Vector:
-        """Expected squared norm of the gradient, by the same model: what is left times its bend, squared."""
-        missed, left = self._remaining(flow, noise)
-        bend = self.across * self.spectrum
-        return np.asarray((self.across * bend * self.signal * missed + (bend * left) ** 2).sum(axis=-1))
-
-    def _remaining(self, flow: Vector, noise: Vector | float) -> tuple[Vector, Vector]:
-        """The part of the squared signal that was not reached, and the sd of noise in the weights."""
-        missed = np.exp(-2.0 * _REACHED * self.along * self.spectrum * flow)
-        return missed, noise * flow / (1.0 + 0.5 * self.across * self.spectrum * flow)
-
 
 @final
 @dataclass(frozen=True)
@@ -71,12 +49,20 @@ class Course:
         return np.asarray(self.steps * self.relaxation / (self.curvature * spectrum + damping))
 
     def excess(self, outlook: Outlook, noise: float, damping: Vector) -> Vector:
-        """Expected excess loss for each damping L; `noise` is the sd of one answer for the whole budget."""
-        return outlook.excess(self.flow(damping[:, None], outlook.spectrum), noise)
+        """Expected excess loss for each damping L; `noise` is the sd of one answer for the whole budget.
+
+        Along a direction of eigenvalue s, t = c K/(U s + L): what is not reached decays as exp(-h s t), and
+        noise leaves noise t/(1 + h s t/2) in the weights, between adding up in flat directions and being
+        forgotten in steep ones. h is `along` for the signal and `across` for the noise."""
+        flow = self.flow(damping[:, None], outlook.spectrum)
+        missed = np.exp(-2.0 * _REACHED * outlook.along * outlook.spectrum * flow)
+        bend = outlook.across * outlook.spectrum
+        left = noise * flow / (1.0 + 0.5 * bend * flow)
+        return np.asarray(0.5 * (outlook.across * outlook.signal * missed + bend * left**2).sum(axis=1))
 
     def best(self, outlook: Outlook, noise: float) -> tuple[float, float]:
         """The damping with the least expected excess, and that excess."""
-        dampings = self.curvature * DAMPINGS
+        dampings = self.curvature * _DAMPINGS
         expected = self.excess(outlook, noise, dampings)
         place = int(np.argmin(expected))
         return float(dampings[place]), float(expected[place])

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.adapt import belief_about
-from sottovoce.methods.damping import DAMPINGS, Outlook
+from sottovoce.methods.flow import Flow, movement
 from sottovoce.methods.majorizers import MajorizerShape, diagonal_lift, spectral_lift
 from sottovoce.problem import matrix_fits
 
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 _LONGER = (1, 2, 4, 8, 16)
 """Numbers of steps that are compared, in units of the method's own."""
+
+_DAMPINGS = np.concatenate([[1e-9], np.exp(np.linspace(np.log(1e-4), np.log(1e4), 81))])
+"""Dampings that are compared, in units of the largest curvature."""
 
 _BINS = 200
 """Eigenvalues that are told apart at most."""
@@ -42,7 +44,7 @@ class Design:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Designer:
-    """Compares majorizers by what the quadratic model of `damping` expects of them.
+    """Compares majorizers by what the quadratic model of `Flow` expects of them.
 
     `mu` is what majorizer and gradients may cost together and `asked` the part the majorizer takes if it asks
     for anything. Before it has asked, eigenvalues of the second moments are taken to fall as 1/j from a
@@ -77,23 +79,23 @@ class Designer:
 
     def damping(self, design: Design, spectrum: Vector, bound: Vector, found: float) -> float:
         """Damping of the same steps for second moments as they were seen and a signal of sd `found`."""
-        outlook = self._outlook(spectrum, found)
+        outlook = Flow.expected(self.problem, spectrum, found)
         return self._damped(design.shape, outlook, bound, design.steps).damping
 
     def _damped(
-        self, shape: MajorizerShape, outlook: Outlook, bound: Vector, steps: int, times: Vector | float = 1.0
+        self, shape: MajorizerShape, outlook: Flow, bound: Vector, steps: int, times: Vector | float = 1.0
     ) -> Design:
         """The damping that suits a shape and a number of steps; each direction stands for `times`."""
-        dampings = self.problem.smoothness * DAMPINGS
+        dampings = self.problem.smoothness * _DAMPINGS
         flow = steps * self.relaxation / (bound + dampings[:, None])
         expected = outlook.excess(flow, self._noise(shape) * np.sqrt(times))
         place = int(np.argmin(expected))
         damping, least = float(dampings[place]), float(expected[place])
         return Design(shape=shape, steps=steps, damping=damping, expected=least)
 
-    def _expected(self) -> tuple[Outlook, Vector]:
+    def _expected(self) -> tuple[Flow, Vector]:
         spectrum, times = self._levels
-        return self._outlook(spectrum, times=times), times
+        return Flow.expected(self.problem, spectrum, times=times), times
 
     def _shapes(self) -> list[MajorizerShape]:
         if self.problem.matrix_free or self.problem.clipped:
@@ -119,13 +121,8 @@ class Designer:
     def _noise(self, shape: MajorizerShape) -> float:
         """Sd of one gradient for all that is left for gradients."""
         left = 1.0 if shape is MajorizerShape.SCALAR else 1.0 - self.asked
-        moves = belief_about(self.problem).movement * self.problem.influence
+        moves = movement(self.problem) * self.problem.influence
         return moves / (self.problem.n * self.mu * math.sqrt(left))
-
-    def _outlook(self, spectrum: Vector, found: float = 0.0, times: Vector | float = 1.0) -> Outlook:
-        belief, signal = belief_about(self.problem, found), times * np.sqrt(spectrum)
-        signal = signal * (belief.deviation**2 / float(signal.sum()))
-        return Outlook(spectrum, signal, belief.across, belief.along)
 
     @cached_property
     def _levels(self) -> tuple[Vector, Vector]:

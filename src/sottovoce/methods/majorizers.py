@@ -87,11 +87,15 @@ class Majorized(StepRule):
         turned = (blocks @ self.basis) / (self.curvature + self.damping)
         return Step((-self.relaxation * turned @ self.basis.T).ravel())
 
-    def noise_left(self, scale: float, moments: Matrix) -> float:
-        """c^2 s^2 tr((Q + L)^-2 S): what noise of scale s adds to the variance of a linear predictor."""
-        basis = self.basis
-        held = np.diag(moments) if basis is None else np.einsum("ij,ij->j", basis, moments @ basis)
-        return (self.relaxation * scale) ** 2 * float(held @ (self.curvature + self.damping) ** -2.0)
+    def variance(self, w: Vector, spectrum: Vector) -> float:
+        """Variance of the linear predictor, averaged over outputs, for second moments along the basis."""
+        blocks = w.reshape(-1, self.curvature.size)
+        turned = blocks if self.basis is None else blocks @ self.basis
+        return float(np.mean(turned**2, axis=0) @ spectrum)
+
+    def noise_left(self, scale: float, spectrum: Vector) -> float:
+        """c^2 s^2 tr((Q + L)^-2 S): what noise of scale s adds to that variance."""
+        return (self.relaxation * scale) ** 2 * float(spectrum @ (self.curvature + self.damping) ** -2.0)
 
 
 def _with_penalty(bound: Vector, problem: Problem) -> Vector:

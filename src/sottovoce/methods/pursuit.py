@@ -10,7 +10,6 @@ import numpy as np
 
 from sottovoce.methods.designs import Design, Designer
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
-from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
@@ -24,26 +23,25 @@ if TYPE_CHECKING:
 class Pursuit(StepRule):
     """A majorizer damped by the least expected excess loss, given the signal in the weights so far.
 
-    `moments` are the features' second moments as far as they were released, and `noise` is the variance that
-    noise has left in the linear predictor; without moments the damping stays as designed."""
+    `spectrum` are the second moments of the features along the majorizer's basis, as far as a release showed
+    them, and `noise` is the variance that noise has left in the linear predictor; without a spectrum the
+    damping stays as designed."""
 
     designer: Designer
     design: Design
     majorizer: Majorized
-    moments: SecondMoments | None = None
+    spectrum: Vector | None = None
     noise: float = 0.0
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
         rule = replace(self.majorizer, damping=self.design.damping)
-        if self.moments is not None:
-            found = math.sqrt(max(0.0, self.moments.variance(self._blocks(walk.w)) - self.noise))
-            spectrum, bound = self.moments.spectrum, self.majorizer.curvature
-            rule = replace(rule, damping=self.designer.damping(self.design, spectrum, bound, found))
-            self.noise += rule.noise_left(here.gradient.scale, self.moments.matrix)
+        if self.spectrum is not None:
+            seen = self.majorizer.variance(walk.w, self.spectrum)
+            found = math.sqrt(max(0.0, seen - self.noise))
+            damping = self.designer.damping(self.design, self.spectrum, self.majorizer.curvature, found)
+            rule = replace(rule, damping=damping)
+            self.noise += rule.noise_left(here.gradient.scale, self.spectrum)
         return rule.gradient_step(walk, here)
-
-    def _blocks(self, w: Vector) -> Matrix:
-        return w.reshape(-1, self.majorizer.curvature.size)
 
 
 def pursuit(walk: Walk, units: int, designer: Designer, design: Design) -> Pursuit:
@@ -54,7 +52,7 @@ def pursuit(walk: Walk, units: int, designer: Designer, design: Design) -> Pursu
             gram = walk.ask.gram(units)
             walk.record("gram", gram.units)
             majorizer = Majorized.above_gram(gram, problem, relaxation)
-            return Pursuit(designer, design, majorizer, _moments(gram))
+            return Pursuit(designer, design, majorizer, seen_through_noise(gram, majorizer))
         case MajorizerShape.DIAGONAL:
             squares = walk.ask.gram_diagonal(units)
             walk.record("gram diagonal", squares.units)
@@ -63,7 +61,16 @@ def pursuit(walk: Walk, units: int, designer: Designer, design: Design) -> Pursu
             return Pursuit(designer, design, Majorized.above_rows(problem, relaxation))
 
 
-def _moments(gram: Answer[Matrix]) -> SecondMoments:
-    """Second moments freed of noise, as if columns were alike but for what stands out."""
-    columns = len(gram.value)
-    return SecondMoments.of(gram, np.full(columns, max(float(np.trace(gram.value)), 0.0) / columns))
+def seen_through_noise(gram: Answer[Matrix], majorizer: Majorized) -> Vector:
+    """Second moments along the eigenvectors of a noisy Gram matrix.
+
+    Noise of scale s has eigenvalues up to the edge s sqrt(2d). One beyond it, e, is that of a true one
+    (e + sqrt(e^2 - edge^2))/2; the others share what is left of the trace, which has little noise."""
+    assert majorizer.basis is not None
+    values = np.einsum("ij,ij->j", majorizer.basis, gram.value @ majorizer.basis)
+    edge = gram.scale * math.sqrt(2.0 * values.size)
+    clear = values > edge
+    freed = 0.5 * (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0)))
+    total = max(float(np.trace(gram.value)), gram.scale * math.sqrt(values.size))
+    left = max(total - float(freed[clear].sum()), 1e-4 * total)
+    return np.where(clear, freed, left / max(1, int(np.count_nonzero(~clear))))

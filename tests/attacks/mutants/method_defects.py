@@ -116,8 +116,8 @@ MAJORIZERS = (
     Mutant(
         "noise in the predictor taken for signal",
         "methods/majorizers.py",
-        "return (self.relaxation * scale) ** 2 * float(held @ (self.curvature + self.damping) ** -2.0)",
-        "return scale**2 * float(held @ (self.curvature + self.damping) ** -2.0)",
+        "return (self.relaxation * scale) ** 2 * float(spectrum @ (self.curvature + self.damping) ** -2.0)",
+        "return scale**2 * float(spectrum @ (self.curvature + self.damping) ** -2.0)",
         f"{_MAJORIZE} -k noise_leaves",
     ),
     Mutant(
