@@ -180,7 +180,7 @@ def test_second_moments_are_seen_through_noise() -> None:
     rng = np.random.default_rng(3)
     true = np.diag(np.concatenate([[3.0, 1.0], np.full(98, 0.01)]))
     noise = rng.standard_normal((100, 100)) * 0.02
-    gram = Answer(true + (noise + noise.T) / math.sqrt(2.0), 0.02, 1)
+    gram = Answer(true + (noise + noise.T) / 2.0, 0.02, 1)
     seen = seen_through_noise(gram, Majorized.above_gram(gram, public(1000, 100)))
     assert np.sort(seen)[-2:] == pytest.approx([1.0, 3.0], rel=0.1)
     assert seen.sum() == pytest.approx(np.trace(true), rel=0.2)
