@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 LOGISTIC = "logistic"
 ROBUST = "pseudo-huber"
+POISSON = "poisson"
 
 
 def now() -> datetime:
@@ -87,14 +88,15 @@ def fit(
 
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
-    train a softmax under one budget) or a range (loss "pseudo-huber", on the range mapped to [-1, 1]). `dask`
-    is the address of a scheduler, or "local", whose workers read a Parquet file and keep its rows. `person`
-    names the column of people's keys, if the schema does not; `persons` declares how many there are, as
-    zero-out demands. `weight` names the column of what rows count, up to the declared `weight_cap`, and
-    `class_weight` = {label: weight} what those of a class do, in place of what the schema says. `evaluate` is
-    a share of the rows to hold out and of the budget to measure the model on them. `purpose` and `contact` go
-    into the model file and its report. All else is as for `minimize`. The model holds what was released and
-    what was declared, nothing else."""
+    train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]) or counts
+    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `dask` is the address of a
+    scheduler, or "local", whose workers read a Parquet file and keep its rows. `person` names the column of
+    people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
+    `weight` names the column of what rows count, up to the declared `weight_cap`, and `class_weight` =
+    {label: weight} what those of a class do, in place of what the schema says. `evaluate` is a share of the
+    rows to hold out and of the budget to measure the model on them. `purpose` and `contact` go into the model
+    file and its report. All else is as for `minimize`. The model holds what was released and what was
+    declared, nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
@@ -107,7 +109,7 @@ def fit(
     if class_weight is not None:
         aim = replace(aim, class_weight=class_weight)
         schema = replace(schema, target=aim)
-    chosen = chosen_loss(loss, aim)
+    chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
     if share and (dask is not None or schema.person is not None):
@@ -145,7 +147,7 @@ def fit(
     model = Model(
         result=result,
         schema=schema,
-        loss=chosen,
+        loss=chosen_loss(loss, aim),
         dataset=dataset,
         created=clock().date().isoformat(),
         versions=versions(),
@@ -181,19 +183,36 @@ def versions() -> dict[str, str]:
     return found
 
 
-def chosen_loss(name: str | None, aim: Target) -> str:
-    """The loss by name, or the default for what is predicted; one that does not fit it is refused."""
-    loss = name or (LOGISTIC if aim.classes is not None else ROBUST)
-    kind = losses.by_name(loss).kind
-    if (kind is losses.Kind.MARGIN) != (aim.classes is not None):
+def chosen_loss(text: str | None, aim: Target) -> str:
+    """The loss as named, or the default for what is predicted; one that does not fit it is refused."""
+    return _named_loss(text, aim)[0]
+
+
+def loss_for(text: str | None, aim: Target) -> losses.Loss:
+    """The loss itself, see `losses.by_text`; that of counts has their declared bound."""
+    return _named_loss(text, aim)[1]
+
+
+def _named_loss(text: str | None, aim: Target) -> tuple[str, losses.Loss]:
+    if aim.count:
+        if text not in (None, POISSON) or aim.high is None:
+            raise ParameterError(
+                f"loss {text!r} does not fit counts, which have {POISSON!r}. For another one declare low and "
+                "high of a number, and no count."
+            )
+        return POISSON, losses.Poisson(aim.high)
+    name = text or (LOGISTIC if aim.classes is not None else ROBUST)
+    loss = losses.by_text(name)
+    wanted = losses.Kind.MARGIN if aim.classes is not None else losses.Kind.RESIDUAL
+    if loss.kind is not wanted:
         declared = "classes" if aim.classes is not None else "a range"
         raise ParameterError(
-            f"loss {loss!r} does not fit a target with {declared}. Take {LOGISTIC!r} or another margin loss "
-            f"for classes, {ROBUST!r} or another residual loss for a range."
+            f"loss {name!r} does not fit a target with {declared}. Take {LOGISTIC!r} or another margin loss "
+            f"for classes, {ROBUST!r} or another residual loss for a range, {POISSON!r} for a count."
         )
-    if aim.classes is not None and len(aim.classes) > 2 and loss != LOGISTIC:
+    if aim.classes is not None and len(aim.classes) > 2 and name != LOGISTIC:
         raise ParameterError(f"with more than two classes the loss must be {LOGISTIC!r} (softmax).")
-    return loss
+    return name, loss
 
 
 def _records(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
@@ -203,22 +222,16 @@ def _records(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
         labels: list[Any] = sorted(aim.classes)
         what: dict[str, Any] = {"labels": tuple(labels), **people}
         return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
-    assert aim.range is not None
     assert table.target is not None
-    what = {"target": (-1.0, 1.0), **people}
-    targets = _scaled(table.target, *aim.range)
-    return Records.from_arrays(table.features, targets, radius=1.0, constant=True, **what)
+    what = {"target": aim.mapped, **people}
+    return Records.from_arrays(table.features, aim.scaled(table.target), radius=1.0, constant=True, **what)
 
 
-def _scaled(target: Any, low: float, high: float) -> Any:
-    """The declared range mapped to [-1, 1]."""
-    return (target - (low / 2.0 + high / 2.0)) / (high / 2.0 - low / 2.0)
-
-
-def _scaled_cells(target: Any, low: float, high: float) -> Any:
+def _scaled_cells(target: Any, aim: Target) -> Any:
     """A partition's target, cell by cell: NaN where it is no number. On a worker."""
-    clipped, usable = Range(low, high).encode(Dataframe(target.to_frame()).column(target.name))
-    scaled = np.where(usable, _scaled(clipped, low, high), np.nan)
+    assert aim.range is not None
+    clipped, usable = Range(*aim.range).encode(Dataframe(target.to_frame()).column(target.name))
+    scaled = np.where(usable, aim.scaled(clipped), np.nan)
     return type(target)(scaled, index=target.index, name=target.name)
 
 
@@ -245,15 +258,15 @@ def _records_on(
         labels: list[Any] = sorted(aim.classes)
         target = aim.reordered(tuple(labels))
     else:
-        assert aim.range is not None
-        scaled = frame[aim.name].map_partitions(_scaled_cells, *aim.range, meta=(aim.name, "f8"))
+        scaled = frame[aim.name].map_partitions(_scaled_cells, aim, meta=(aim.name, "f8"))
         frame = frame.assign(**{aim.name: scaled})
-        target = replace(aim, low=-1.0, high=1.0)
+        low, high = aim.mapped
+        target = replace(aim, low=low, high=high)
     declared = replace(schema, target=target)
     return Records.from_dask(frame, schema=declared, persons=persons, invalid=invalid, client=client)
 
 
-def _risk(records: Records, loss: str, penalty: regularizers.Regularizer) -> Risk | SoftmaxRisk:
+def _risk(records: Records, loss: losses.Loss, penalty: regularizers.Regularizer) -> Risk | SoftmaxRisk:
     if records.labels is not None and len(records.labels) > 2:
         return SoftmaxRisk(records, penalty)
-    return Risk(records, losses.by_name(loss), penalty)
+    return Risk(records, loss, penalty)

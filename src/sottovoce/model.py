@@ -78,7 +78,7 @@ class Model:
         return len(feature_names(self.schema))
 
     def encode(self, table: Any) -> NDArray[np.float32]:
-        """Rows of a table as this model takes them."""
+        """Rows of a table as this model was trained on them, in float32; predictions need none of it."""
         from sottovoce.data.encoding import encoded_table
 
         return encoded_table(self.schema, table)
@@ -86,7 +86,7 @@ class Model:
     def decision_function(self, table: Any) -> NDArray[np.float64]:
         """Scores <x, w>: one a row, or one a row and class where there are more than two."""
         weights = self.weights
-        rows = table if isinstance(table, np.ndarray) else self.encode(table)
+        rows = self._rows(table)
         if rows.dtype.kind not in "biuf" or rows.ndim != 2 or rows.shape[1] != weights.shape[1]:
             raise DataError(
                 f"rows must have {weights.shape[1]} encoded columns. Make them with model.encode, or pass a "
@@ -95,16 +95,21 @@ class Model:
         scores = row_products(rows, weights)
         return scores[:, 0] if self._outputs == 1 else scores
 
+    def _rows(self, table: Any) -> NDArray[Any]:
+        from sottovoce.data.encoding import encoded_table
+
+        return table if isinstance(table, np.ndarray) else encoded_table(self.schema, table, np.float64)
+
     @property
     def weights(self) -> Matrix:
         """One row of weights an output, one column a feature."""
         return self.result.weights.reshape(self._outputs, -1)
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """The class with the largest score, or the predicted number."""
+        """The class with the largest score, the predicted number, or the expected count, at most `high`."""
         scores = self.decision_function(table)
         if not self.is_classifier:
-            return self._middle + self._reach * scores
+            return self._numbers(scores)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
@@ -123,17 +128,24 @@ class Model:
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     @property
-    def _bounds(self) -> tuple[float, float]:
+    def is_count(self) -> bool:
+        """Whether the logarithm of an expected count is linear, instead of the number itself."""
+        return self.schema.target is not None and self.schema.target.count
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """(middle, unit): a number is middle + unit times its score; of counts and classes (0, 1)."""
         assert self.schema.target is not None
-        return self.schema.target.range or (-1.0, 1.0)
+        low, high = (-1.0, 1.0) if self.is_count else self.schema.target.range or (-1.0, 1.0)
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
 
-    @property
-    def _middle(self) -> float:
-        return self._bounds[0] / 2.0 + self._bounds[1] / 2.0
-
-    @property
-    def _reach(self) -> float:
-        return self._bounds[1] / 2.0 - self._bounds[0] / 2.0
+    def _numbers(self, scores: Matrix) -> Matrix:
+        assert self.schema.target is not None
+        if self.schema.target.count and self.schema.target.high is not None:
+            with np.errstate(over="ignore"):
+                return np.minimum(np.exp(scores), self.schema.target.high)
+        middle, unit = self.scale
+        return middle + unit * scores
 
     def summary(self, **options: Any) -> Summary:
         """Coefficients in the units of the schema with standard errors, tests and intervals; asks nothing.
@@ -143,42 +155,21 @@ class Model:
         return self.result.summary(terms=self.terms(), **options)
 
     def predict_interval(self, table: Any, level: float = 0.95) -> Matrix:
-        """Score or predicted number, its lower and its upper end: three columns, of the model's mean."""
+        """Score, number or expected count, its lower and upper end: three columns, of the model's mean."""
         from sottovoce.inference.summary import predicted
 
         if self.result.inference is None:
             raise ParameterError(NO_FINDINGS)
-        rows = table if isinstance(table, np.ndarray) else self.encode(table)
+        rows = self._rows(table)
         self.decision_function(rows)
         scores = predicted(self.result.inference, self.terms(), np.asarray(rows, dtype=np.float64), level)
-        return self._middle + self._reach * scores if not self.is_classifier else scores
+        return scores if self.is_classifier else self._numbers(scores)
 
     def terms(self) -> UserTerms:
-        """Coefficients per unit of each column, from weights of columns scaled by their declared bounds.
+        """Coefficients per unit of each column, from weights of columns scaled by their declared bounds."""
+        from sottovoce.exports.units import terms_of
 
-        A number that interacts with another keeps the unit of its declared scale: products mix the rest."""
-        from sottovoce.data.columns import Categorical
-        from sottovoce.data.numbers import Binned, Numeric, Spline
-        from sottovoce.inference.terms import Group, UserTerms
-
-        names = self.schema.features
-        unit = self._reach / math.sqrt(self.schema.blocks)
-        matrix, sizes, groups, place = np.eye(len(names)) * unit, np.ones(len(names)), [], 0
-        mixed = {name for pair in self.schema.interactions for name in pair}
-        for column in self.schema.columns:
-            end = place + len(column.features)
-            if isinstance(column, Numeric) and column.name not in mixed:
-                middle, half = column.constants
-                matrix[place, place], matrix[-1, place] = unit / half, -unit * middle / half
-                sizes[place] = half
-            if isinstance(column, Categorical | Binned | Spline):
-                groups.append(Group(column.name, tuple(range(place, end)), len(names) - 1))
-            place = end
-        sizes[-1] = 0.0
-        offset = np.append(np.zeros(len(names) - 1), self._middle)
-        outputs = tuple(map(str, self.classes_)) if self._outputs > 1 else ()
-        chances = self.is_classifier and self.loss == "logistic"
-        return UserTerms(names, matrix, offset, tuple(groups), outputs, chances, sizes)
+        return terms_of(self)
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
@@ -189,7 +180,7 @@ class Model:
         return Card(
             dataset=self.dataset,
             features=feature_names(self.schema),
-            unit=self._reach / math.sqrt(self.schema.blocks),
+            unit=self.scale[1] / math.sqrt(self.schema.blocks),
             outputs=tuple(map(str, self.classes_)) if self._outputs > 1 else (),
             target=self.schema.target.name,
             schema_digest=self.schema.digest,

@@ -98,8 +98,9 @@ class Problem:
         constant: int | None = None,
         **counting: Any,
     ) -> Problem:
-        """The constants of a linear model: phi of a margin y<x, w> or of a residual <x, w> - y."""
-        reach = 0.0 if target is None else max(abs(target[0]), abs(target[1]))
+        """The constants of a linear model: phi of a margin y<x, w>, a residual <x, w> - y or a count."""
+        residual = target is not None and loss.pull(np.ones(1)) is None
+        reach = max(map(abs, target)) if target is not None and residual else 0.0
         return cls(
             n=n,
             dim=dim,
@@ -110,7 +111,7 @@ class Problem:
             third=loss.third,
             value_at_zero=loss.value_within(reach),
             loss=loss.name,
-            limitable=loss.curvature_low == 0.0 and loss.relative(np.ones(1)) is None,
+            limitable=loss.is_limitable,
             label_reach=reach,
             intercept=intercept,
             bend=loss.bend,

@@ -54,8 +54,9 @@ class CanaryShape:
             declared: dict[str, Any] = {"labels": (-1, 1)}
             targets = np.ones(self.n)
         else:
-            declared = {"target": self.target}
-            targets = np.full(self.n, self.target[1])
+            target = (0.0, 1.0) if self.loss.kind is Kind.COUNT else self.target
+            declared = {"target": target}
+            targets = np.full(self.n, target[1])
         if counts is not None:
             declared["sample_weight"] = np.array([counts] + [1.0] * (self.n - 1))
         records = Records.from_arrays(features, targets, radius=self.radius, **declared)

@@ -122,10 +122,10 @@ def _figures(
     }
     asked = (model, table.features, table.target)
     if not model.is_classifier:
-        assert model.schema.target is not None
-        assert model.schema.target.range is not None
-        target = model.schema.target.range
-        return {"absolute error": evaluation.absolute_error(*asked, target=target, **options)}
+        from sottovoce.evaluation.holdout import figures
+
+        of_numbers = figures(*asked, budget, ledger, simulate, confidence=confidence, **people)
+        return {figure.name: figure for figure in of_numbers}
     if not hasattr(model, "predict_proba"):
         return {"accuracy": evaluation.accuracy(*asked, **options)}
     found = evaluation.evaluate(*asked, **options)

@@ -55,7 +55,8 @@ def fit(
     loss: Annotated[
         str | None,
         typer.Option(
-            help="Loss by name. Classes: logistic; a range: pseudo-huber; others in docs/choosing.md.",
+            help="Loss by name, its parameter after a colon: cauchy:0.2. Classes: logistic; a range: "
+            "pseudo-huber; counts: poisson; others in docs/choosing.md.",
             rich_help_panel=TRAINING,
         ),
     ] = None,

@@ -11,6 +11,7 @@ from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, Neighbours, 
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
+    from sottovoce.losses import Loss
 
 
 def plan(
@@ -28,7 +29,9 @@ def plan(
         int | None,
         typer.Option(help="How many classes, if there is no schema and not 2.", show_default=False),
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="Loss by name.", rich_help_panel=TRAINING)] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="Loss by name, as in fit.", rich_help_panel=TRAINING)
+    ] = None,
     method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
@@ -64,7 +67,7 @@ def plan(
 
     Example: sottovoce plan --rows 500000 --schema schema.toml --epsilon 1 --delta 1e-6
     """
-    from sottovoce import losses, regularizers
+    from sottovoce import regularizers
     from sottovoce.accounting import Budget
     from sottovoce.accounting.wording import caution
     from sottovoce.cli import output as out
@@ -83,13 +86,13 @@ def plan(
     if rows < 1:
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
-    name, target = _aim(declared, loss)
+    chosen, target = _aim(declared, loss)
     budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows)]))
     found = planner.plan(
         n=rows,
         dim=_width(declared) if declared is not None else weights or 0,
-        loss=losses.by_name(name),
+        loss=chosen,
         budget=budget,
         regularizer=regularizers.by_name(regularizer, strength),
         method=method,
@@ -121,13 +124,11 @@ def _classes(schema: Schema | None) -> int:
     return 2 if aim is None or aim.classes is None else len(aim.classes)
 
 
-def _aim(schema: Schema | None, loss: str | None) -> tuple[str, tuple[float, float] | None]:
+def _aim(schema: Schema | None, loss: str | None) -> tuple[Loss, tuple[float, float] | None]:
     """The loss that `fit` would take, and the range its target is mapped to, if it is a number."""
     from sottovoce import fitting, losses
 
     aim = None if schema is None else schema.target
-    if aim is None:
-        name = loss or fitting.LOGISTIC
-        return name, None if losses.by_name(name).kind is losses.Kind.MARGIN else (-1.0, 1.0)
-    name = fitting.chosen_loss(loss, aim)
-    return name, None if aim.classes is not None else (-1.0, 1.0)
+    chosen = losses.by_text(loss or fitting.LOGISTIC) if aim is None else fitting.loss_for(loss, aim)
+    ranges = {losses.Kind.RESIDUAL: (-1.0, 1.0), losses.Kind.COUNT: (0.0, 1.0)}
+    return chosen, ranges.get(chosen.kind)

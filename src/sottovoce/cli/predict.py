@@ -38,7 +38,9 @@ def predict(
     insist_free((output,), inputs=(model, data), force=force)
     loaded = Model.load(model)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        rows = tables.read(table_of(data, query), loaded.schema, target=False, delimiter=delimiter).features
+        rows = tables.read(
+            table_of(data, query), loaded.schema, target=False, delimiter=delimiter, dtype=float
+        ).features
         content = as_csv(loaded, rows)
     place = put(output, lambda free: write(free, content), force=force)
     if as_json:

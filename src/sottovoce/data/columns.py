@@ -153,7 +153,8 @@ class Categorical(Indicators):
 @final
 @dataclass(frozen=True)
 class Target:
-    """What to predict: a column with declared `classes`, or a number between `low` and `high`.
+    """What to predict: a column with declared `classes`, a number between `low` and `high`, or a `count`, a
+    whole number from 0 to `high`.
 
     `class_weight`: what records of each class count, {label: weight} with 1 for those left out, kept in the
     order of the classes; only ratios matter."""
@@ -163,9 +164,12 @@ class Target:
     low: float | None = None
     high: float | None = None
     class_weight: tuple[float, ...] | Mapping[Label, float] | None = field(default=None, kw_only=True)
+    count: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        if self.count:
+            self._declare_count()
         ranged = self.low is not None and self.high is not None
         if (self.classes is None) != ranged or (self.low is None) != (self.high is None):
             raise ParameterError(
@@ -186,6 +190,14 @@ class Target:
             object.__setattr__(self, "high", declared.high)
         if self.class_weight is not None:
             object.__setattr__(self, "class_weight", self._declared_weights())
+
+    def _declare_count(self) -> None:
+        if self.classes is not None or self.low not in (None, 0) or self.high is None or not self.high >= 1:
+            raise ParameterError(
+                f"target {self.name!r}: a count is declared by high alone, the largest there can be, 1 or "
+                'more: type = "count", high = 20. Larger ones are clipped to it.'
+            )
+        object.__setattr__(self, "low", 0.0)
 
     def _declared_weights(self) -> tuple[float, ...]:
         given: Any = self.class_weight
@@ -222,7 +234,22 @@ class Target:
     def range(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def mapped(self) -> tuple[float, float]:
+        """The range that training sees in place of the declared one."""
+        return (0.0, 1.0) if self.count else (-1.0, 1.0)
+
+    def scaled(self, values: Any) -> Any:
+        """Numbers within the declared range mapped to what training sees: [-1, 1], of a count [0, 1]."""
+        assert self.low is not None
+        assert self.high is not None
+        if self.count:
+            return values / self.high
+        return (values - (self.low / 2.0 + self.high / 2.0)) / (self.high / 2.0 - self.low / 2.0)
+
     def to_dict(self) -> dict[str, Any]:
+        if self.count:
+            return {"column": self.name, "type": "count", "high": self.high}
         if self.classes is not None:
             weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}
             return {"column": self.name, "classes": list(self.classes), **weights}

@@ -20,10 +20,12 @@ _MARGIN = 2.0**-21
 """Rows stay this far below norm 1, so that rounding to float32 pushes none past what Records leave alone."""
 
 
-def encoded_table(schema: Schema, table: Any) -> NDArray[np.float32]:
-    """All rows of a table, one column for each feature; no type of a column is refused."""
-    parts = [encode(schema, n, column_of) for n, column_of in open_source(table).chunks(schema.names)]
-    return np.concatenate(parts) if parts else np.zeros((0, len(schema.features)), np.float32)
+def encoded_table(schema: Schema, table: Any, dtype: type = np.float32) -> NDArray[Any]:
+    """All rows of a table, one column for each feature; no type of a column is refused.
+
+    Training keeps float32; predictions are made from float64, as every export makes them."""
+    parts = [encode(schema, n, column_of, dtype) for n, column_of in open_source(table).chunks(schema.names)]
+    return np.concatenate(parts) if parts else np.zeros((0, len(schema.features)), dtype)
 
 
 def feature_names(schema: Schema) -> tuple[str, ...]:
@@ -31,11 +33,11 @@ def feature_names(schema: Schema) -> tuple[str, ...]:
     return schema.features
 
 
-def encode(schema: Schema, n: int, column_of: Callable[[str], Any]) -> NDArray[np.float32]:
+def encode(schema: Schema, n: int, column_of: Callable[[str], Any], dtype: type = np.float32) -> NDArray[Any]:
     """n encoded rows; `column_of` gives a column by its name, as `cells` reads them."""
-    rows = np.zeros((n, len(schema.features)), dtype=np.float32)
+    rows: NDArray[Any] = np.zeros((n, len(schema.features)), dtype=dtype)
     unit = unit_of(schema)
-    blocks: dict[str, NDArray[np.float32]] = {}
+    blocks: dict[str, NDArray[Any]] = {}
     place = 0
     for column in schema.columns:
         block = blocks[column.name] = rows[:, place : place + len(column.features)]

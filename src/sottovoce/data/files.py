@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def read(
     weighted: bool = False,
     invalid: str = "raise",
     delimiter: str = ",",
+    dtype: type = np.float32,
 ) -> Table:
     """Read and encode a table as dense rows; with `target` its target too, with `weighted` what rows count.
 
@@ -43,7 +45,8 @@ def read(
     if target and schema.target is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
     aim = schema.target if target else None
-    parts, keys = _parts(table, schema, aim, weighted, invalid, delimiter, encoded_rows)
+    encode_part = partial(encoded_rows, dtype=dtype)
+    parts, keys = _parts(table, schema, aim, weighted, invalid, delimiter, encode_part)
     return _whole(_joined([part.features for part in parts]), parts, keys)
 
 
@@ -134,9 +137,9 @@ def insist_one_weighing(schema: Schema, sample_weight: Any) -> None:
         )
 
 
-def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """All parts in one array; each is let go once it is copied."""
-    whole = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=np.float32)
+    whole = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=parts[0].dtype)
     place = len(whole)
     while parts:
         part = parts.pop()

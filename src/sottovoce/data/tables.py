@@ -87,10 +87,11 @@ def encoded_rows(
     aim: Target | None,
     lenient: bool,
     weighted: bool = False,
+    dtype: type = np.float32,
 ) -> Table:
     """n dense rows, by the same rules."""
     checked = _checked(column_of, schema, lenient)
-    rows = encode(schema, n, checked)
+    rows = encode(schema, n, checked, dtype)
     values, unusable = _targets(checked, aim, schema, lenient)
     if unusable is not None:
         rows[unusable] = 0.0

@@ -30,6 +30,7 @@ column = "?"  # the column to predict
 # classes = ["no", "yes"]  # classification
 # low = 0  # regression: targets outside are clipped
 # high = 100
+# type = "count"  # with high alone: counts from 0 to high
 """
 
 

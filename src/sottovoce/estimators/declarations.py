@@ -121,8 +121,8 @@ def declared_loss(loss: str | Loss) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        return losses.by_name(loss)
-    raise ParameterError('loss must be a name such as "logistic" or a loss object.')
+        return losses.by_text(loss)
+    raise ParameterError('loss must be a name such as "logistic" or "cauchy:0.2", or a loss object.')
 
 
 def declared_regularizer(regularizer: str | Regularizer, strength: float) -> Regularizer:

@@ -14,7 +14,7 @@ from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.linear import PrivateLinear
-from sottovoce.losses import Loss
+from sottovoce.losses import Kind, Loss, Poisson
 from sottovoce.regularizers import Regularizer
 from sottovoce.result import Tolerance
 from sottovoce.risks.linear import Risk
@@ -27,8 +27,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
     """A linear regressor whose fit is (epsilon, delta)-differentially private, see `relation`.
 
     `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
-    loss is taken. So a loss's scale is in halves of the declared range, and "pseudo-huber" with its scale
-    of 1 is close to squares for residuals within the range. All else is as for PrivateClassifier."""
+    loss is taken. So a loss's scale is in halves of the declared range: "pseudo-huber" with its scale of 1 is
+    close to squares for residuals within the range, "cauchy:0.2" discounts those beyond a tenth of it.
+    loss="poisson" with target=(0, high) takes counts: the logarithm of the expected count is linear,
+    `predict` gives expected counts, `high` at most, and coefficients are changes of the logarithm. All else
+    is as for PrivateClassifier."""
 
     def __init__(
         self,
@@ -81,27 +84,49 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
                 "targets outside are clipped to it."
             )
         bounds = Range.declare(self.target)
-        middle, reach = bounds.low / 2.0 + bounds.high / 2.0, bounds.high / 2.0 - bounds.low / 2.0
         clipped, usable = bounds.encode(y)
-        scaled = np.where(usable, (clipped - middle) / reach, np.nan)
+        loss = self._loss(bounds)
+        middle, reach = self._target_scale()
+        low, unit = (0.0, bounds.high) if loss.kind is Kind.COUNT else (middle, reach)
+        scaled = np.where(usable, (clipped - low) / unit, np.nan)
+        mapped = (0.0, 1.0) if loss.kind is Kind.COUNT else (-1.0, 1.0)
         people = {"groups": groups, "persons": persons}
         counts = declared.counts(len(scaled), sample_weight, self.weight_cap)
-        records = self._records(X, scaled, target=(-1.0, 1.0), sample_weight=counts, **people)
+        records = self._records(X, scaled, target=mapped, sample_weight=counts, **people)
         regularizer = declared.declared_regularizer(self.regularizer, self.strength)
-        weights = self._train(Risk(records, declared.declared_loss(self.loss), regularizer))
-        coefficients, intercepts = self._split(weights)
+        coefficients, intercepts = self._split(self._train(Risk(records, loss, regularizer)))
         self.coef_ = reach * coefficients[0]
         self.intercept_ = float(middle + reach * intercepts[0])
         return self
 
+    def _loss(self, bounds: Range) -> Loss:
+        """The loss as declared; that of counts with their bound."""
+        if not self._counts:
+            return declared.declared_loss(self.loss)
+        found = Poisson(bounds.high) if isinstance(self.loss, str) else self.loss
+        if bounds.low != 0.0 or bounds.high < 1.0 or found != Poisson(bounds.high):
+            raise ParameterError(
+                "loss 'poisson' takes counts from 0 to a declared bound of at least 1: target=(0, 20)."
+            )
+        return found
+
+    @property
+    def _counts(self) -> bool:
+        return self.loss == Poisson.name or isinstance(self.loss, Poisson)
+
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted targets. Exact predictions on private records are for their owner."""
+        """Predicted targets, or expected counts. Exact predictions on private records are for their owner."""
         check_is_fitted(self, "coef_")
         X = declared.checked(self, X)
-        return self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+        scores = self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+        if not self._counts or self.target is None:
+            return scores
+        with np.errstate(over="ignore"):
+            return np.minimum(np.exp(scores), float(self.target[1]))
 
     def _target_scale(self) -> tuple[float, float]:
-        low, high = map(float, self.target or (-1.0, 1.0))
+        """Middle and half of the range; of counts (0, 1): their scores are logarithms."""
+        low, high = (-1.0, 1.0) if self._counts else map(float, self.target or (-1.0, 1.0))
         return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

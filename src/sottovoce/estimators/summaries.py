@@ -44,7 +44,15 @@ class Summarized:
             named.append(INTERCEPT)
             scales[-1], offset[-1] = reach, middle
         outputs = tuple(map(str, getattr(self, "classes_", ()))) if found.outputs > 1 else ()
-        terms = UserTerms(tuple(named), np.diag(scales), offset, (), outputs, found.likelihood)
+        counts = bool(getattr(self, "_counts", False))
+        terms = UserTerms(
+            tuple(named),
+            np.diag(scales),
+            offset,
+            outputs=outputs,
+            chances=found.likelihood or counts,
+            ratio="rate ratio" if counts else "odds ratio",
+        )
         return self.result_.summary(terms=terms, **options)
 
     def _target_scale(self) -> tuple[float, float]:

@@ -6,8 +6,18 @@ from sottovoce.evaluation.measures import (
     auc,
     calibration,
     confusion_matrix,
+    deviance,
     evaluate,
     log_loss,
 )
 
-__all__ = ["absolute_error", "accuracy", "auc", "calibration", "confusion_matrix", "evaluate", "log_loss"]
+__all__ = [
+    "absolute_error",
+    "accuracy",
+    "auc",
+    "calibration",
+    "confusion_matrix",
+    "deviance",
+    "evaluate",
+    "log_loss",
+]

@@ -170,6 +170,28 @@ class Examination:
 
     def absolute_error(self, target: tuple[float, float], units: Units) -> Estimate:
         bounds = Range.declare(target)
+
+        def error(expected: Vector, predicted: Vector) -> Vector:
+            return np.asarray(np.abs(predicted - expected))
+
+        losses = self._losses(bounds, error)
+        return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
+
+    def deviance(self, target: tuple[float, float], ceiling: float, units: Units) -> Estimate:
+        bounds = Range.declare(target)
+        if bounds.low != 0.0:
+            raise ParameterError("the deviance is that of counts: declare target=(0, high).")
+        self._insist_ceiling(ceiling)
+
+        def deviance(expected: Vector, predicted: Vector) -> Vector:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.where(expected > 0.0, expected * np.log(expected / predicted), 0.0)
+            return np.minimum(2.0 * (gain - expected + predicted), ceiling)
+
+        return self.mean("deviance", self._losses(bounds, deviance), float(ceiling), STEPS, units)
+
+    def _losses(self, bounds: Range, loss: Callable[[Vector, Vector], Vector]) -> Callable[[], Vector]:
+        """What each record loses, computed when asked for; targets and predictions are clipped first."""
         truth, usable = bounds.encode(self.y)
         if self.invalid == "raise" and not usable.all():
             raise DataError(
@@ -181,14 +203,17 @@ class Examination:
         def losses() -> Vector:
             predicted, finite = bounds.encode(self.predictions())
             expected = np.where(usable, truth, bounds.blank)
-            return np.asarray(np.abs(np.where(finite, predicted, bounds.blank) - expected))
+            return loss(expected, np.where(finite, predicted, bounds.blank))
 
-        return self.mean("absolute error", losses, bounds.high - bounds.low, STEPS, units)
+        return losses
+
+    def _insist_ceiling(self, ceiling: float) -> None:
+        if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
+            raise ParameterError("ceiling, the most that one record may count, must be positive.")
 
     def insist_log_loss(self, ceiling: float) -> NDArray[np.intp]:
         """Refuse what needs no charge to refuse; the place of each label among the classes."""
-        if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
-            raise ParameterError("ceiling, the most one record's log loss may count, must be positive.")
+        self._insist_ceiling(ceiling)
         self.insist_probabilities()
         return self.codes()
 

@@ -54,13 +54,26 @@ def held_out(n: int, share: float, simulate: int | None) -> NDArray[np.bool_]:
 
 
 def figures(
-    model: Any, rows: Any, target: Any, budget: Budget, ledger: Ledger | None, simulate: int | None
+    model: Any,
+    rows: Any,
+    target: Any,
+    budget: Budget,
+    ledger: Ledger | None,
+    simulate: int | None,
+    **others: Any,
 ) -> tuple[Estimate, ...]:
-    """Accuracy and, where the model gives probabilities, log loss; of a regression the absolute error."""
-    options: dict[str, Any] = {"ledger": ledger, "simulate": simulate}
+    """Accuracy and, where the model gives probabilities, log loss; of numbers the absolute error, of counts
+    the deviance too."""
+    options: dict[str, Any] = {"ledger": ledger, "simulate": simulate, **others}
     if not model.is_classifier:
-        bounds = model.schema.target.range
-        return (evaluation.absolute_error(model, rows, target, target=bounds, budget=budget, **options),)
+        options["target"] = model.schema.target.range
+        if not model.is_count:
+            return (evaluation.absolute_error(model, rows, target, budget=budget, **options),)
+        first, second = parts(budget, 0.5)
+        return (
+            evaluation.absolute_error(model, rows, target, budget=first, **options),
+            evaluation.deviance(model, rows, target, budget=second, **options),
+        )
     if not hasattr(model, "predict_proba"):
         return (evaluation.accuracy(model, rows, target, budget=budget, **options),)
     first, second = parts(budget, 0.2)

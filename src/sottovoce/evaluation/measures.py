@@ -84,6 +84,28 @@ def absolute_error(
     return test.absolute_error(target, test.desk.run.units_left)
 
 
+def deviance(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    target: tuple[float, float],
+    budget: Budget,
+    ceiling: float = 2.0 * math.log(1000.0),
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+    invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
+) -> Estimate:
+    """Mean Poisson deviance 2 (y log(y/m) - y + m) of expected counts m, each at most the ceiling.
+
+    Counts and predictions are clipped to the declared target=(0, high)."""
+    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    return test.deviance(target, ceiling, test.desk.run.units_left)
+
+
 def confusion_matrix(
     model: Any,
     X: Any,

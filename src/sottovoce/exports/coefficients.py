@@ -9,12 +9,14 @@ from sottovoce.exports.scorecard import Scorecard
 
 
 def to_dict(card: Scorecard) -> dict[str, Any]:
-    """Scores are constant plus coefficients times features in [-1, 1], as the schema encodes them."""
+    """Scores are constant plus coefficients times features in [-1, 1], as the schema encodes them; with a
+    link of "log" an expected count is e^score, and no more than the largest."""
     names = card.schema.features[:-1]
     outputs = _outputs(card)
     return {
         **card.facts,
         "classes": None if card.classes is None else list(card.classes),
+        **({} if card.highest is None else {"link": "log", "largest count": card.highest}),
         "intercept": dict(zip(outputs, card.constants.tolist(), strict=True)),
         "coefficients": {
             output: dict(zip(names, row, strict=True))

@@ -2,7 +2,8 @@
 
 One input a column, each of shape (rows, 1): float64 for numbers and categories that are numbers or truth
 values, NaN where missing; text for text, the empty one where missing. Outputs are `label` and, where the
-model gives them, `probabilities`; of a regression `value`. The metadata says what is guaranteed."""
+model gives them, `probabilities`; of a number or an expected count `value`. The metadata says what is
+guaranteed."""
 
 from __future__ import annotations
 
@@ -198,6 +199,8 @@ class Graph:
 
     def _outputs(self, scores: str, kinds: Any) -> list[Any]:
         describe = self.helper.make_tensor_value_info
+        if self.card.highest is not None:
+            scores = self.op("Min", self.op("Exp", scores), self.array(np.array([[self.card.highest]])))
         if self.card.classes is None:
             return [describe(self.op("Identity", scores, output="value"), kinds.DOUBLE, ["rows", 1])]
         if len(self.card.constants) == 1:

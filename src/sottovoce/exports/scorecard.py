@@ -22,8 +22,9 @@ from sottovoce.errors import ParameterError
 class Scorecard:
     """score_k = constant_k + sum over blocks of <weights_k, features>, features in units of 1.
 
-    Of two classes the second has positive scores; of more each has a score of its own; a number is its score.
-    `facts` are words that travel with every export: the guarantee first."""
+    Of two classes the second has positive scores; of more each has a score of its own; a number is its score;
+    an expected count is e^score, `highest` at most, which only counts have. `facts` are words that travel
+    with every export: the guarantee first."""
 
     schema: Schema
     classes: tuple[Label, ...] | None
@@ -31,18 +32,17 @@ class Scorecard:
     weights: Matrix
     constants: NDArray[np.float64]
     facts: dict[str, str]
+    highest: float | None = None
 
     @classmethod
     def of(cls, model: Any) -> Scorecard:
         """The scorecard of a `Model`."""
-        unit = float(np.float32(unit_of(model.schema)))
+        unit = unit_of(model.schema)
         scaled = unit * np.asarray(model.weights, dtype=np.float64)
         weights, constants = scaled[:, :-1], scaled[:, -1]
         classes = tuple(model.classes_.tolist()) if model.is_classifier else None
-        if classes is None:
-            low, high = model.schema.target.range
-            middle, reach = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-            weights, constants = reach * weights, middle + reach * constants
+        middle, reach = model.scale
+        weights, constants = reach * weights, middle + reach * constants
         facts = {
             "guarantee": str(model.result.guarantee),
             "simulated": "yes: NOT private" if model.result.simulated else "no",
@@ -52,7 +52,9 @@ class Scorecard:
             "schema": model.schema.digest,
             "sottovoce": model.versions.get("sottovoce", ""),
         }
-        return cls(model.schema, classes, hasattr(model, "predict_proba"), weights, constants, facts)
+        highest = model.schema.target.high if model.is_count else None
+        chances = hasattr(model, "predict_proba")
+        return cls(model.schema, classes, chances, weights, constants, facts, highest)
 
     @property
     def blocks(self) -> list[tuple[tuple[Column, ...], Matrix]]:

@@ -232,7 +232,22 @@ def _last(card: Scorecard, coefficients: NDArray[np.float64]) -> Any:
         made.coef_, made.intercept_ = coefficients, card.constants.copy()
         made.classes_ = np.array(card.classes)
     made.n_features_in_ = coefficients.shape[1]
+    if card.highest is not None:
+        made = _counting(made, card.highest)
     made.metadata_ = dict(card.facts)
+    return made
+
+
+def _counting(linear: Any, highest: float) -> Any:
+    """e^score, cut off: a regressor of logarithms whose predictions are taken back."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    cut = FunctionTransformer(inverse_func=np.clip, inv_kw_args={"a_min": 0.0, "a_max": highest})
+    back = Pipeline([("cut", cut), ("exponential", FunctionTransformer(inverse_func=np.exp))])
+    made = TransformedTargetRegressor(linear, transformer=back)
+    made.regressor_, made.transformer_, made._training_dim = linear, back.fit(np.zeros((1, 1))), 1  # noqa: SLF001
     return made
 
 

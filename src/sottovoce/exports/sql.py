@@ -57,6 +57,8 @@ def to_sql(card: Scorecard, table: str) -> str:
 
 
 def _results(card: Scorecard, names: list[str]) -> list[tuple[str, str]]:
+    if card.highest is not None:
+        return [("prediction", f"least({literal(card.highest)}, exp(least(700.0, scored.score)))")]
     if card.classes is None:
         return [("prediction", "scored.score")]
     if len(names) == 1:

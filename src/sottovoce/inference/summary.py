@@ -62,7 +62,7 @@ class Summary:
     """Lines for all coefficients; what they are compared with; and what is to be known about them.
 
     `level` is the confidence of each interval, or of all at once if `simultaneous`. With `exp` estimates and
-    ends are odds ratios, standard errors and tests still those of their logarithms, as in R's broom."""
+    ends are the `ratio`s, standard errors and tests still those of their logarithms, as in R's broom."""
 
     lines: tuple[Coefficient, ...]
     level: float
@@ -72,6 +72,7 @@ class Summary:
     resolved: bool
     references: dict[str, str]
     remarks: tuple[str, ...]
+    ratio: str = "odds ratio"
 
     def frame(self) -> Any:
         """A tidy table with the columns of R's broom: a pandas DataFrame, or a pyarrow Table without pandas.
@@ -134,7 +135,9 @@ def summarized(
     if not 0.0 < level < 1.0:
         raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
     if exp and not terms.chances:
-        raise ParameterError("exp=True gives odds ratios, which the logistic loss alone has. Leave it out.")
+        raise ParameterError(
+            "exp=True gives odds ratios of the logistic loss or rate ratios of counts. Leave it out."
+        )
     if within is not None and not 0.0 < within < math.inf:
         raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
     coding = coded(terms, findings, against)
@@ -164,6 +167,7 @@ def summarized(
         resolved=estimate.is_resolved,
         references=coding.references,
         remarks=tuple(remarks),
+        ratio=terms.ratio,
     )
 
 

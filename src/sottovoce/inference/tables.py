@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def heads(summary: Summary) -> list[str]:
     error = 100.0 * (1.0 - summary.level) / 2.0
     low, high = f"[{error / 100:.3g}", f"{1.0 - error / 100:.3g}]"
-    return ["", "odds ratio" if summary.exp else "coef", "std err", "z", "P>|z|", low, high, "privacy"]
+    return ["", summary.ratio if summary.exp else "coef", "std err", "z", "P>|z|", low, high, "privacy"]
 
 
 def cells(line: Coefficient) -> list[str]:

@@ -35,7 +35,8 @@ class UserTerms:
     """Terms = matrix w + offset for the weights w of one output; square, so terms and weights fix each other.
 
     Where there are several `outputs` the first is what the others are compared with. `chances`: differences
-    are log odds. A full move of a feature is `sizes` units of its term, 1 unless said."""
+    are logarithms of what `ratio` names. A full move of a feature is `sizes` units of its term, 1 unless
+    said."""
 
     names: tuple[str, ...]
     matrix: Matrix
@@ -44,6 +45,7 @@ class UserTerms:
     outputs: tuple[str, ...] = ()
     chances: bool = False
     sizes: Vector | None = None
+    ratio: str = "odds ratio"
 
     @classmethod
     def plain(cls, names: tuple[str, ...], outputs: tuple[str, ...] = (), chances: bool = False) -> UserTerms:

@@ -15,7 +15,8 @@ from sottovoce.losses import Kind, Loss
 
 
 class Tally(ABC):
-    """Sums over a block, t_i being y_i <x_i, w> for a margin loss and <x_i, w> - y_i for a residual loss."""
+    """Sums over a block, t_i being y_i <x_i, w> for a margin loss, <x_i, w> - y_i for a residual loss and
+    <x_i, w> less a constant for a count, whose phi is the loss's less y_i t_i."""
 
     @abstractmethod
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
@@ -63,7 +64,12 @@ class PlainTally(Tally):
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
         features, targets, weights = block
         view = self._view(features)
-        values, slopes = self._loss.value_and_first(self._arguments(view.times(w), targets))
+        t = self._arguments(view.times(w), targets)
+        values, slopes = self._loss.value_and_first(t)
+        pull = self._loss.pull(targets)
+        if pull is not None:
+            values -= pull * t
+            slopes -= pull
         if sloped:
             total[:-1] += view.gather(self._chain(self._weigh(slopes, targets, weights), targets))
         total[-1] += self._weigh(values, targets, weights).sum()
@@ -100,13 +106,17 @@ class PlainTally(Tally):
         weights: Vector | None,
     ) -> float:
         drops = marks - self._loss.value(here + length * moves)
+        pull = self._loss.pull(targets)
+        if pull is not None:
+            drops += pull * (length * moves)
         return float(self._weigh(drops, targets, weights).sum())
 
     def _arguments(self, products: Vector, targets: Vector) -> Vector:
         """t_i from <x_i, w>, in place."""
         if self._loss.kind is Kind.MARGIN:
             return np.multiply(products, targets, out=products)
-        return np.subtract(products, targets, out=products)
+        taken = self._loss.shift if self._loss.kind is Kind.COUNT else targets
+        return np.subtract(products, taken, out=products)
 
     def _weigh(self, values: Vector, targets: Vector, weights: Vector | None) -> Vector:
         """Multiply by what each record counts, by its class and by its weight, in place."""
@@ -116,7 +126,7 @@ class PlainTally(Tally):
         return values
 
     def _chain(self, slopes: Vector, targets: Vector) -> Vector:
-        """Multiply by dt/d<x, w>, in place: the label's sign for a margin loss, 1 for a residual loss."""
+        """Multiply by dt/d<x, w>, in place: the label's sign for a margin loss, 1 for others."""
         return np.multiply(slopes, targets, out=slopes) if self._loss.kind is Kind.MARGIN else slopes
 
 

@@ -79,7 +79,8 @@ def score_moment(rows: Rows, loss: Loss, w: Vector) -> Matrix:
     def squares(block: Block) -> Vector:
         here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
         tally.margins(block, w, w, here, unused)
-        slopes = _counted(loss.first(here), block)
+        pull = loss.pull(block.targets)
+        slopes = _counted(loss.first(here) if pull is None else loss.first(here) - pull, block)
         relative = loss.relative(block.targets)
         return np.square(slopes if relative is None else slopes * relative)
 

@@ -2,18 +2,21 @@
 
 Margin losses (two classes): Logistic, SoftplusHinge, and the nonconvex Sigmoid, Savage.
 Residual losses (numbers): PseudoHuber, LogCosh, and the nonconvex Cauchy, GemanMcClure, Welsch.
+Counts with a declared bound: Poisson.
 """
 
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from typing import Final
 
 from sottovoce.errors import ParameterError, meant
 from sottovoce.losses.base import Constants, Kind, Loss
+from sottovoce.losses.counts import Poisson
 from sottovoce.losses.margin import Logistic, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.redescending import Cauchy, GemanMcClure, Welsch
-from sottovoce.losses.residual import LogCosh, PseudoHuber
+from sottovoce.losses.residual import LogCosh, PseudoHuber, Scaled
 
 __all__ = [
     "Cauchy",
@@ -23,12 +26,14 @@ __all__ = [
     "LogCosh",
     "Logistic",
     "Loss",
+    "Poisson",
     "PseudoHuber",
     "Savage",
     "Sigmoid",
     "SoftplusHinge",
     "Welsch",
     "by_name",
+    "by_text",
 ]
 
 _SHELF: Final[dict[str, type[Loss]]] = {
@@ -43,6 +48,7 @@ _SHELF: Final[dict[str, type[Loss]]] = {
         Cauchy,
         GemanMcClure,
         Welsch,
+        Poisson,
     )
 }
 
@@ -66,8 +72,33 @@ def by_name(name: str, **parameters: float) -> Loss:
         )
     loss = _SHELF[name]
     accepted = list(inspect.signature(loss).parameters)
+    if loss is Poisson and not parameters:
+        raise ParameterError(
+            "loss 'poisson' needs the bound of the counts: 'poisson:20', or a target declared as a count."
+        )
     for parameter in parameters:
         if parameter not in accepted:
             taken = " and ".join(map(repr, accepted)) if accepted else "no parameter"
             raise ParameterError(f"loss {name!r} does not take {parameter!r}. It takes {taken}.")
     return loss(**parameters)
+
+
+def by_text(text: str) -> Loss:
+    """The loss "name" or "name:number", as in "cauchy:0.2", for targets mapped to [-1, 1].
+
+    The number is the loss's parameter: the scale of a robust loss, in halves of the declared range, the
+    sharpness of softplus-hinge, the bound of poisson. Without it a robust loss has its `usual` scale."""
+    name, colon, number = text.partition(":")
+    if not colon:
+        kind = _SHELF.get(name)
+        return kind(kind.usual) if kind is not None and issubclass(kind, Scaled) else by_name(name)
+    parameters = list(inspect.signature(_SHELF[name]).parameters) if name in _SHELF else []
+    value: float | None = None
+    with suppress(ValueError):
+        value = float(number)
+    if name in _SHELF and (value is None or not parameters):
+        takes = f"a number, such as {name}:0.2" if parameters else "none"
+        raise ParameterError(
+            f"after the colon of loss {text!r} stands its parameter; {name!r} takes {takes}."
+        )
+    return by_name(name, **dict.fromkeys(parameters, value or 0.0))

@@ -28,6 +28,7 @@ class Kind(enum.Enum):
 
     MARGIN = "t = y <x, w> with y in {-1, +1}"
     RESIDUAL = "t = <x, w> - y with y a number"
+    COUNT = "t = <x, w> - log high with y = count / high, and y t taken from phi"
 
 
 @final
@@ -51,7 +52,8 @@ class Constants:
 class Loss(ABC):
     """A scalar loss phi(t), nonnegative, three times differentiable, with a bounded slope.
 
-    On t <= 0 it never rises with t; a margin loss goes on falling, a residual loss is even.
+    On t <= 0 it never rises with t; a margin loss goes on falling, a residual loss is even. A count's loss is
+    phi(t) - y t with y in [0, 1]: phi alone rises, and `slope` bounds |phi'(t) - y|.
     Arrays of any shape go in, float64 arrays of that shape come out, finite for every finite t.
     phi' and phi'' are clamped to their declared ranges, so that sensitivities hold for what is computed.
     """
@@ -96,6 +98,15 @@ class Loss(ABC):
         return self.constants.ceiling
 
     @property
+    def shift(self) -> float:
+        """What is taken from <x, w> for a count; 0 for others."""
+        return 0.0
+
+    def pull(self, targets: Vector) -> Vector | None:
+        """y where the loss is phi(t) - y t, None where it is phi(t)."""
+        return targets if self.kind is Kind.COUNT else None
+
+    @property
     def is_likelihood(self) -> bool:
         """Whether exp(-phi(t)) is the probability of a label with margin t."""
         return False
@@ -103,6 +114,12 @@ class Loss(ABC):
     def relative(self, targets: Vector) -> Vector | None:
         """How much the records with these labels count, at most 1; None: all alike."""
         return None
+
+    @property
+    def is_limitable(self) -> bool:
+        """Whether its slopes may be cut off: convex, and phi(t) alone for all records alike."""
+        ones = np.ones(1)
+        return self.curvature_low == 0.0 and self.relative(ones) is None and self.pull(ones) is None
 
     @property
     def least_relative(self) -> float:
@@ -144,16 +161,28 @@ class Loss(ABC):
 
     @final
     def slope_within(self, reach: float) -> float:
-        """sup{|phi'(t)| : |t| <= reach}, rounded up: |phi'| rises from 0 to `steepest` and peaks there."""
+        """sup{|phi'(t)| : |t| <= reach}, rounded up: |phi'| rises from 0 to `steepest` and peaks there.
+
+        Of a count sup{|phi'(t) - y| : |<x, w>| <= reach}: phi' rises, so largest at one end with y = 0 or at
+        the other with y = 1."""
         reach = checked_reach(reach)
+        if self.kind is Kind.COUNT:
+            low, high = self.first(np.array([-reach - self.shift, reach - self.shift])).tolist()
+            return min(self.slope, round_up(max(high, 1.0 - low)))
         if reach >= self.constants.steepest:
             return self.slope
         return min(self.slope, round_up(abs(self.first(np.array([-reach])).item())))
 
     @final
     def value_within(self, reach: float) -> float:
-        """sup{phi(t) : |t| <= reach}, rounded up: phi is largest at t = -reach."""
-        highest = self.value(np.array([-checked_reach(reach)])).item()
+        """sup{phi(t) : |t| <= reach}, rounded up: phi is largest at t = -reach.
+
+        Of a count sup{phi(t) - y t : |<x, w>| <= reach}: convex in t and linear in y, so at a corner."""
+        if self.kind is Kind.COUNT:
+            ends = np.array([-checked_reach(reach), reach]) - self.shift
+            highest = float(np.max(self.value(ends) + np.maximum(0.0, -ends)))
+        else:
+            highest = self.value(np.array([-checked_reach(reach)])).item()
         return min(self.ceiling, round_up(highest), sys.float_info.max)
 
     @final

@@ -30,9 +30,10 @@ class Limited(Loss):
     limit: float
 
     def __post_init__(self) -> None:
-        if self.base.curvature_low != 0.0 or self.base.relative(np.ones(1)) is not None:
+        if not self.base.is_limitable:
             raise ParameterError(
-                f"slopes are limited of convex losses without class weights only; {self.base.name!r} is none."
+                "slopes are limited of convex losses of margins or residuals without class weights only; "
+                f"{self.base.name!r} is none."
             )
         way_out = "It cuts slopes off, so it cannot exceed the loss's own."
         limit = checked_number("limit", self.limit, 1e-6 * self.base.slope, self.base.slope, way_out)

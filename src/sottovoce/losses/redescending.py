@@ -1,4 +1,10 @@
-"""Nonconvex losses of the residual: even, close to t^2/2 near zero, with a slope that dies out beyond."""
+"""Nonconvex losses of the residual: even, close to t^2/2 near zero, with a slope that dies out beyond.
+
+Targets mapped to [-1, 1] have residuals of unknown size sigma; the `usual` scales are those at which the loss
+keeps 95 % of the efficiency of squares if sigma is a twentieth of the declared range, 0.1 in these units:
+2.385, 3.787 and 2.985 sigma. At twice that sigma Cauchy still keeps 82 %, and a smaller scale has a smaller
+slope, so less noise. At a scale of 1, half the range, hardly a residual is far off and none is discounted.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +32,7 @@ class Cauchy(Scaled):
     """
 
     name: ClassVar[str] = "cauchy"
+    usual: ClassVar[float] = 0.25
     unit: ClassVar[Constants] = Constants(
         slope=0.5,
         curvature_low=0.125,
@@ -77,6 +84,7 @@ class GemanMcClure(Scaled):
     """
 
     name: ClassVar[str] = "geman-mcclure"
+    usual: ClassVar[float] = 0.4
     unit: ClassVar[Constants] = Constants(
         slope=round_up(3.0 * math.sqrt(3.0) / 16.0),
         curvature_low=0.25,
@@ -124,6 +132,7 @@ class Welsch(Scaled):
     """
 
     name: ClassVar[str] = "welsch"
+    usual: ClassVar[float] = 0.3
     unit: ClassVar[Constants] = Constants(
         slope=round_up(math.sqrt(0.5) * math.exp(-0.5)),
         curvature_low=round_up(2.0 * math.exp(-1.5)),

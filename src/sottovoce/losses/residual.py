@@ -30,10 +30,13 @@ ROOT_CUT = 1e150
 class Scaled(Loss, ABC):
     """c^2 phi(t/c) for a scale c: slope grows by c, phi'' keeps its range, phi''' shrinks by c.
 
-    u = t/c in the formulas of the subclasses, whose constants are those of c = 1.
+    u = t/c in the formulas of the subclasses, whose constants are those of c = 1. `usual` is the scale that
+    suits targets mapped to [-1, 1].
     """
 
     scale: float = 1.0
+
+    usual: ClassVar[float] = 1.0
 
     kind: ClassVar[Kind] = Kind.RESIDUAL
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.result import Tolerance
 
 AUTO = "auto"
+_COUNTS = "poisson"
 
 
 @final
@@ -38,6 +39,10 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
         return Choice(
             Majorize(),
             f"majorize was chosen: {problem.columns} columns are too many for a matrix, and it does without.",
+        )
+    if problem.loss == _COUNTS and problem.forms_matrices:
+        return Choice(
+            Cubic(), "cubic was chosen: the curvature of counts follows their rates, so it is asked for."
         )
     if tolerance is None:
         return Choice(

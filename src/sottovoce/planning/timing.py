@@ -65,7 +65,8 @@ class ProblemShape:
         if self.loss.kind is Kind.MARGIN:
             held = Records.from_arrays(X, signs, labels=(-1, 1), **declared)
         else:
-            held = Records.from_arrays(X, np.zeros(count), target=self.target or (-1.0, 1.0), **declared)
+            target = (0.0, 1.0) if self.loss.kind is Kind.COUNT else self.target or (-1.0, 1.0)
+            held = Records.from_arrays(X, np.zeros(count), target=target, **declared)
         return Risk(held, self.loss, self.regularizer)
 
     def _rows(self, count: int, *, filled: bool) -> object:

@@ -37,7 +37,8 @@ _LARGEST_REACH = 1e100
 
 @final
 class Risk(FeatureSums):
-    """f(w) = (1/n) sum q_i phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss).
+    """f(w) = (1/n) sum q_i phi(t_i) + r(w), with t = y<x, w> (margin loss) or t = <x, w> - y (residual loss);
+    of a count phi(t_i) - y_i t_i, with t = <x, w> less the logarithm of its bound.
 
     Gradient: (1/n) sum q_i phi'(t_i) dt_i/dw + r'(w). Hessian: (1/n) sum q_i phi''(t_i) x_i x_i' + r''(w).
     q_i is the record's sample weight, 1 if none were given.
@@ -73,6 +74,11 @@ class Risk(FeatureSums):
             raise ParameterError(
                 f"loss {loss.name!r} takes residuals, which need a target; the records declare labels. "
                 "Declare target=(low, high), or choose a margin loss such as 'logistic'."
+            )
+        if loss.kind is Kind.COUNT and records.target != (0.0, 1.0):
+            raise ParameterError(
+                f"loss {loss.name!r} takes counts over their declared bound: pass y = count / high with "
+                "target=(0, 1), or use PrivateRegressor, or a schema whose target is a count."
             )
         self._records = records
         self._loss = class_weighted(loss, records.labels, class_weights)
@@ -134,7 +140,7 @@ class Risk(FeatureSums):
             dim=self.dim,
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
-            target_reach=self.problem.label_reach,
+            target_reach=max(self.problem.label_reach, abs(self._loss.shift)),
             weight=self.problem.weight,
             terms=None if self._records.persons is None else MOST_ROWS,
         )

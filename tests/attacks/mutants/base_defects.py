@@ -6,7 +6,37 @@ from tests.attacks.mutants.harness import Mutant
 
 ORACLE = "tests/privacy/test_oracle.py"
 
+COUNTS = "tests/losses/test_counts.py -k"
+
 BASE = (
+    Mutant(
+        "the pull of a large count left out of its slope",
+        "losses/base.py",
+        "round_up(max(high, 1.0 - low))",
+        "round_up(high)",
+        f"{COUNTS} reach_are_bounded",
+    ),
+    Mutant(
+        "the largest count left out of its value",
+        "losses/base.py",
+        "self.value(ends) + np.maximum(0.0, -ends)",
+        "self.value(ends)",
+        f"{COUNTS} reach_are_bounded",
+    ),
+    Mutant(
+        "slopes of counts as if rates stayed below their bound",
+        "losses/counts.py",
+        "slope=1.5, curvature_low",
+        "slope=1.0, curvature_low",
+        f"{COUNTS} no_constant",
+    ),
+    Mutant(
+        "compiled slopes of counts forget the count",
+        "kernels/compiled/losses.py",
+        "            slopes[i] -= targets[i]\n",
+        "            slopes[i] -= 0.0\n",
+        f"{COUNTS} compiled_sums",
+    ),
     Mutant(
         "arcs taken for chords in the diameter",
         "privacy/diameter.py",

@@ -18,7 +18,7 @@ import numpy as np
 from sottovoce.kernels.compiled import residuals
 from sottovoce.kernels.compiled.exponential import decay, log_ratio
 from sottovoce.kernels.compiled.jit import compiled
-from sottovoce.kernels.compiled.twins import LOGISTIC, SAVAGE, SIGMOID, Twin
+from sottovoce.kernels.compiled.twins import LOGISTIC, POISSON, SAVAGE, SIGMOID, Twin
 
 RUN = 128
 """Most rows in a run."""
@@ -26,9 +26,13 @@ RUN = 128
 
 @compiled()
 def place(twin: Twin, products: Any, targets: Any) -> None:
-    """t_i from <x_i, w>, in place: y <x, w> for a margin loss, <x, w> - y for a residual loss."""
+    """t_i from <x_i, w>, in place: y <x, w> for a margin loss, <x, w> - y for a residual loss, <x, w> less a
+    constant for a count."""
     if twin.margin:
         chain(twin, products, targets)
+    elif twin.family == POISSON:
+        for i in range(products.size):
+            products[i] -= twin.shift
     else:
         for i in range(products.size):
             products[i] -= targets[i]
@@ -53,6 +57,7 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
     if twin.family == LOGISTIC:
         return _logistic_tangent(twin, t, targets, slopes)
     _plain(twin, t, values, slopes)
+    _pull(twin, t, targets, values, slopes)
     for i in range(t.size):
         slopes[i] = min(max(slopes[i], -twin.slope), twin.slope) * _count(twin, targets[i])
     return _weighted_sum(twin, values[: t.size], targets)
@@ -111,12 +116,16 @@ def drop(
     _plain(twin, there, values, slopes)
     for i in range(t.size):
         values[i] = marks[i] - values[i]
+    if twin.family == POISSON:
+        for i in range(t.size):
+            values[i] += targets[i] * (length * moves[i])
     return _weighted_sum(twin, values, targets)
 
 
 @compiled()
 def _counted_tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
     _plain(twin, t, values, slopes)
+    _pull(twin, t, targets, values, slopes)
     for i in range(t.size):
         count = weights[i] * _count(twin, targets[i])
         slopes[i] = min(max(slopes[i], -twin.slope), twin.slope) * count
@@ -140,8 +149,18 @@ def _counted_drop(
     else:
         _plain(twin, there, values, slopes)
         for i in range(t.size):
-            values[i] = (marks[i] - values[i]) * weights[i]
+            pulled = targets[i] * (length * moves[i]) if twin.family == POISSON else 0.0
+            values[i] = (marks[i] - values[i] + pulled) * weights[i]
     return _weighted_sum(twin, values, targets)
+
+
+@compiled()
+def _pull(twin: Twin, t: Any, targets: Any, values: Any, slopes: Any) -> None:
+    """Take y_i t_i from the values of counts, and y_i from their slopes."""
+    if twin.family == POISSON:
+        for i in range(t.size):
+            values[i] -= targets[i] * t[i]
+            slopes[i] -= targets[i]
 
 
 @compiled()

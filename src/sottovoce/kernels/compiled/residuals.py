@@ -1,4 +1,5 @@
-"""Robust losses of the residual t in compiled passes, of u = t/scale, neither weighted nor clamped.
+"""Robust losses of the residual t in compiled passes, of u = t/scale, and that of counts; neither weighted
+nor clamped.
 
 No formula cancels: 1 - e^-z comes from `fading` and log(1 + z) from `log_sum`, both to a few units in the
 last place of their own value; log cosh t = log(1 + (1 - e)^2 / 4e)/2 with e = e^{-2|t|}.
@@ -12,7 +13,7 @@ import numpy as np
 
 from sottovoce.kernels.compiled.exponential import decay, fading, log_sum
 from sottovoce.kernels.compiled.jit import compiled
-from sottovoce.kernels.compiled.twins import CAUCHY, GEMAN_MCCLURE, LOG_COSH, PSEUDO_HUBER, Twin
+from sottovoce.kernels.compiled.twins import CAUCHY, GEMAN_MCCLURE, LOG_COSH, POISSON, PSEUDO_HUBER, Twin
 
 _LOG2 = 0.6931471805599453
 
@@ -55,6 +56,12 @@ def tangent(twin: Twin, t: Any, values: Any, slopes: Any) -> None:
             inverse = 1.0 / (1.0 + u * u)
             values[i] = 0.5 * square * min(u * u * inverse, 1.0)
             slopes[i] = c * (u * inverse * inverse)
+    elif twin.family == POISSON:
+        for i in range(t.size):
+            s = min(t[i], _LARGEST)
+            e, fall = fading(2.0 * s if s > 0.0 else s)
+            values[i] = e if s <= 0.0 else 1.0 + 1.5 * s - 0.25 * fall
+            slopes[i] = e if s <= 0.0 else 1.0 + 0.5 * fall
     else:
         for i in range(t.size):
             u = _cut(t[i] / c)
@@ -71,6 +78,10 @@ def curvatures(twin: Twin, t: Any, out: Any) -> None:
             e = decay(2.0 * t[i])
             share = 1.0 / (1.0 + e)
             out[i] = 4.0 * e * share * share
+        return
+    if twin.family == POISSON:
+        for i in range(t.size):
+            out[i] = decay(2.0 * t[i] if t[i] > 0.0 else t[i])
         return
     for i in range(t.size):
         out[i] = _cut(t[i] / twin.scale)

@@ -11,6 +11,7 @@ from sottovoce.losses import (
     LogCosh,
     Logistic,
     Loss,
+    Poisson,
     PseudoHuber,
     Savage,
     Sigmoid,
@@ -20,11 +21,12 @@ from sottovoce.losses import (
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import ClassWeighted
 
-LOGISTIC, SIGMOID, SAVAGE, PSEUDO_HUBER, LOG_COSH, CAUCHY, GEMAN_MCCLURE, WELSCH = range(8)
+LOGISTIC, SIGMOID, SAVAGE, PSEUDO_HUBER, LOG_COSH, CAUCHY, GEMAN_MCCLURE, WELSCH, POISSON = range(9)
 
 
 class Twin(NamedTuple):
-    """A loss as compiled code takes it: logistic ones of s = scale (t - shift), robust ones of t/scale.
+    """A loss as compiled code takes it: logistic ones of s = scale (t - shift), robust ones of t/scale, that
+    of counts of t = <x, w> - shift.
 
     `negative` and `positive` are what records of each class count; elsewhere both are 1."""
 
@@ -64,6 +66,8 @@ def twin_of(loss: Loss) -> Twin | None:
             family = GEMAN_MCCLURE
         case Welsch(scale):
             family = WELSCH
+        case Poisson():
+            family, shift = POISSON, loss.shift
         case _:
             return None
     bounds = (loss.slope, -loss.curvature_low, loss.curvature_high)
