@@ -19,6 +19,7 @@ from sottovoce.files import read_json, write
 from sottovoce.result import NO_FINDINGS, Result
 
 if TYPE_CHECKING:
+    from sottovoce.accounting import Budget
     from sottovoce.arrays import Matrix
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
@@ -67,9 +68,7 @@ class Model:
 
     @property
     def _outputs(self) -> int:
-        if not self.is_classifier:
-            return 1
-        return len(self.classes_) if len(self.classes_) > 2 else 1
+        return len(self.classes_) if self.is_classifier and len(self.classes_) > 2 else 1
 
     @property
     def _columns(self) -> int:
@@ -170,6 +169,15 @@ class Model:
         from sottovoce.exports.units import terms_of
 
         return terms_of(self)
+
+    def recalibrated(self, table: Any, *, budget: Budget, **options: Any) -> Model:
+        """This model with its scores mapped to a s + b, two numbers fitted privately on labelled rows.
+
+        For two classes with the logistic loss; options are those of
+        `estimators.recalibration.recalibrated`."""
+        from sottovoce.estimators.recalibration import recalibrated
+
+        return recalibrated(self, table, budget=budget, **options)
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""

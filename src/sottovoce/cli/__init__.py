@@ -12,8 +12,8 @@ from sottovoce._version import VERSION
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
 COMMANDS = (
-    *("demo", "schema", "check", "plan", "fit", "predict", "evaluate", "export", "report", "audit", "bench"),
-    *("reproduce", "ledger"),
+    *("demo", "schema", "check", "plan", "fit", "predict", "evaluate", "recalibrate", "export", "report"),
+    *("audit", "bench", "reproduce", "ledger"),
 )
 
 

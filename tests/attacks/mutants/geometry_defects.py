@@ -234,8 +234,8 @@ COUNTS = (
             (
                 "compiled trials",
                 "kernels/compiled/losses.py",
-                "(marks[i] - values[i]) * weights[i]",
-                "marks[i] - values[i]",
+                "(marks[i] - values[i] + pulled) * weights[i]",
+                "marks[i] - values[i] + pulled",
             ),
             (
                 "Gram matrices",

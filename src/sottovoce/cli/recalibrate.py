@@ -1,0 +1,97 @@
+"""`sottovoce recalibrate`: probabilities of a trained model mended on labelled rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli.options import (
+    OUTPUT,
+    PRIVACY,
+    AsJson,
+    Data,
+    Dataset,
+    Delimiter,
+    Delta,
+    Epsilon,
+    Force,
+    Invalid,
+    LedgerFile,
+    Neighbours,
+    Persons,
+    Query,
+    Simulate,
+    delta_of,
+)
+
+
+def recalibrate(
+    model: Annotated[Path, typer.Argument(help="Model file of `sottovoce fit`.", show_default=False)],
+    data: Data,
+    epsilon: Epsilon,
+    delta: Delta,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model file to write (JSON).", rich_help_panel=OUTPUT)
+    ],
+    relation: Neighbours = "replace-one",
+    persons: Persons = None,
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    bound: Annotated[
+        float,
+        typer.Option(
+            help="Scores (log odds) beyond this count as if they were at it; declared, not looked up.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = 8.0,
+    simulate: Simulate = None,
+    invalid: Invalid = "raise",
+    delimiter: Delimiter = ",",
+    query: Query = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a slope and a shift of a model's log odds on labelled rows, under a budget of their own.
+
+    Example: sottovoce recalibrate model.json new.csv --epsilon 0.5 --delta 1e-6 -o better.json
+    """
+    from sottovoce.accounting import Budget
+    from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.tables import table_of
+    from sottovoce.errors import ParameterError
+    from sottovoce.model import Model
+    from sottovoce.report.progress import waiting
+
+    insist_free((output,), inputs=(model, data), ledger=ledger, force=force)
+    loaded = Model.load(model)
+    stated = delta_of(delta)
+    if isinstance(stated, str):
+        raise ParameterError("--delta must be a number here, such as 1e-6.")
+    account = out.open_ledger(ledger, dataset)
+    with waiting(out.is_watched(), f"reading {data.name}"):
+        made = loaded.recalibrated(
+            table_of(data, query),
+            budget=Budget(epsilon, stated, relation),
+            bound=bound,
+            ledger=account,
+            simulate=simulate,
+            persons=persons,
+            invalid=invalid,
+            delimiter=delimiter,
+        )
+    place = str(put(output, made.save, force=force))
+    if as_json:
+        out.say_json({"model": place, **out.summary(made.result)})
+        return
+    out.say(
+        {
+            "Guarantee": made.result.guarantee,
+            **out.caveats(made.result.caveats),
+            "Wrote": place,
+        }
+    )
+    if account is None and not made.result.simulated:
+        out.remark("No ledger was charged: whatever else is released about these records adds its budget.")

@@ -1,0 +1,113 @@
+"""Private recalibration of a trained model: a slope and a shift of its scores, fitted on labelled rows.
+
+A two-class logistic model says 1/(1 + e^-s) for a score s. On other rows, after class weights, or where noise
+and a penalty shrank its weights, these chances are off while the order of scores is still good. Platt's map
+1/(1 + e^-(a s + b)) mends them with two numbers. They are the weights of a private logistic model of two
+columns, the score over a declared bound, clipped to [-1, 1], and 1: rows of norm at most sqrt2 and labels as
+declared, so every bound and charge is that of any other fit. The scores' model is public by then.
+
+Scores are linear and the last feature is a constant u, so a s + b = <x, a w + (b/u) e>: what comes back is a
+model like any other, and every export, summary page and file holds it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sottovoce.accounting.guarantee import Guarantee
+from sottovoce.data.encoding import unit_of
+from sottovoce.data.files import read
+from sottovoce.data.records import Records
+from sottovoce.errors import ParameterError
+from sottovoce.estimators.scaling import row_products
+from sottovoce.losses import Logistic
+from sottovoce.regularizers import L2
+from sottovoce.risks.linear import Risk
+from sottovoce.training import minimize
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Budget, Ledger
+    from sottovoce.model import Model
+    from sottovoce.result import Result
+
+LEAST_SLOPE = 0.01
+"""Noise may find a slope below 0; scores are never turned around."""
+
+LARGEST_BOUND = 1e6
+
+
+def recalibrated(
+    model: Model,
+    table: Any,
+    *,
+    budget: Budget,
+    bound: float = 8.0,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    persons: int | None = None,
+    invalid: str = "raise",
+    delimiter: str = ",",
+) -> Model:
+    """The model with its scores mapped to a s + b, both numbers fitted on the table under the budget.
+
+    `bound`: scores beyond it count as if they were at it in the fit; declare it without looking at the rows.
+    Every row, or person, counts once, whatever weights the model was trained with. The guarantee of what
+    comes back is that of training and of the map together, so it holds also if they used the same rows."""
+    if not hasattr(model, "predict_proba") or len(model.classes_) != 2:
+        raise ParameterError(
+            "recalibration is for models of two classes with loss 'logistic': others give no chances of one "
+            "event. Train one such model for each class, or fit the model again on new rows."
+        )
+    if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0.0 < bound <= LARGEST_BOUND:
+        raise ParameterError("bound, the largest score that counts as it is, must be above 0: 8.")
+    held = read(table, model.schema, invalid=invalid, delimiter=delimiter)
+    scores = row_products(held.features, model.weights)
+    records = Records.from_arrays(
+        np.clip(scores / bound, -1.0, 1.0),
+        held.target,
+        radius=math.sqrt(2.0),
+        labels=tuple(model.classes_.tolist()),
+        intercept=True,
+        groups=held.keys,
+        persons=persons,
+        invalid=invalid,
+    )
+    found = minimize(Risk(records, Logistic(), L2(0.0)), budget=budget, ledger=ledger, simulate=simulate)
+    slope, shift = max(LEAST_SLOPE, float(found.weights[0]) / bound), float(found.weights[1])
+    weights = slope * model.result.weights
+    weights[-1] += shift / unit_of(model.schema)
+    return replace(
+        model,
+        result=_together(model.result, found, weights, (slope, shift)),
+        created=datetime.now(UTC).date().isoformat(),
+        figures=(),
+    )
+
+
+def _together(trained: Result, found: Result, weights: Any, line: tuple[float, float]) -> Result:
+    """The second run with the weights that both made, promised what both promise."""
+    lineage = (*trained.origin.lineage, *found.lineage)
+    cap = found.guarantee
+    guarantee = replace(
+        Guarantee.over(lineage, n=cap.n, simulated=found.simulated or trained.simulated),
+        cap_epsilon=cap.cap_epsilon,
+        cap_delta=cap.cap_delta,
+    )
+    said = (
+        f"the certificate is that of the map a s + b of the scores, a = {line[0]:.4g} and b = {line[1]:.4g}; "
+        "the guarantee covers training and map together, whoever's rows they used: of different people each "
+        "has the part of its own run alone"
+    )
+    return replace(
+        found,
+        weights=weights,
+        guarantee=guarantee,
+        lineage=lineage,
+        simulated=guarantee.simulated,
+        objective=f"recalibrated ({found.objective}) from: {trained.objective}",
+        caveats=tuple(dict.fromkeys((said, *found.caveats, *filter(None, [guarantee.caveat])))),
+    )
