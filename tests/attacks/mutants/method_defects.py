@@ -82,9 +82,9 @@ LIMITS = (
     ),
     Mutant(
         "weights of classes lost under a limit",
-        "losses/limited.py",
-        "if self.base.curvature_low != 0.0 or self.base.relative(np.ones(1)) is not None:",
-        "if self.base.curvature_low != 0.0:",
+        "losses/base.py",
+        "self.curvature_low == 0.0 and self.relative(ones) is None and self.pull(ones) is None",
+        "self.curvature_low == 0.0 and self.pull(ones) is None",
         f"{_LIMITED} -k cannot_be_limited",
     ),
     Mutant(
