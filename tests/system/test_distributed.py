@@ -456,3 +456,24 @@ def test_connected_starts_and_ends_a_local_cluster():
             assert other.nthreads() == client.nthreads()
         assert client.nthreads()
     assert client.status == "closed"
+
+
+def test_persons_over_partition_borders_are_gathered_by_their_keys(client):
+    """Nothing is shuffled: keys come to the client, and rows of one person may lie in every partition."""
+    X, y = arrays(n=900)
+    keys = np.array([f"w{number % 70}" for number in range(900)])
+    held = sv.Records.from_arrays(X, y, labels=(-1, 1), groups=keys, persons=80)
+    spread = sv.Records.from_dask(
+        *split(X, y, 6), labels=(-1, 1), groups=da.from_array(keys, chunks=200), persons=80, client=client
+    )
+    assert held.n == spread.n == 80
+    close(answers(held), answers(spread))
+    part = np.array([0, 5, 69, 79])
+    w = np.linspace(-1.0, 1.0, DIM)
+    one, other = (risk_of(records).subset(part, n=10).gradient(w) for records in (held, spread))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+    with pytest.raises(ParameterError, match="in one place"):
+        sv.minimize(risk_of(spread), budget=sv.Budget(1.0, 1e-5), inference=0.3)
+    blank = da.from_array(np.where(keys == "w3", "", keys), chunks=200)
+    with pytest.raises(DataError, match="count nothing"):
+        sv.Records.from_dask(*split(X, y, 6), labels=(-1, 1), groups=blank, client=client)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +14,6 @@ from sottovoce.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -70,7 +70,9 @@ class Examples(Sealed):
 
 def _tensor(part: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     try:
-        held = torch.as_tensor(part).detach().clone()
+        # PyTorch warns of arrays that may not be written to, as dataframes hand out.
+        writable = part.copy() if isinstance(part, np.ndarray) else part
+        held = torch.as_tensor(writable).detach().clone()
     except Exception:
         held = None
     if held is None or held.is_complex() or held.is_sparse or held.is_quantized:
