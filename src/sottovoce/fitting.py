@@ -29,7 +29,7 @@ from sottovoce.data.tables import Table
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
-from sottovoce.evaluation.holdout import checked_share, figures, held_out, parts
+from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts
 from sottovoce.kernels.warming import warm
 from sottovoce.model import Model
 from sottovoce.report.progress import waiting
@@ -94,9 +94,9 @@ def fit(
     people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
     `weight` names the column of what rows count, up to the declared `weight_cap`, and `class_weight` =
     {label: weight} what those of a class do, in place of what the schema says. `evaluate` is a share of the
-    rows to hold out and of the budget to measure the model on them. `purpose` and `contact` go into the model
-    file and its report. All else is as for `minimize`. The model holds what was released and what was
-    declared, nothing else."""
+    rows, or persons, to hold out and of the budget to measure the model on them. `purpose` and `contact` go
+    into the model file and its report. All else is as for `minimize`. The model holds what was released and
+    what was declared, nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
@@ -112,26 +112,25 @@ def fit(
     chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
-    if share and (dask is not None or schema.person is not None):
-        raise ParameterError(
-            "rows are held out of tables in memory whose people have one row each. Evaluate on another."
-        )
+    if share and dask is not None:
+        raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
     test: Table | None = None
     with ExitStack() as stack:
         with waiting(progress, f"reading {_called(table)}"):
             if dask is None:
                 warm(_entries_about(table, schema), RowLayout.of(schema))
                 held = tables.read_compact(table, schema, invalid=invalid, delimiter=delimiter)
-                n = len(held.features)
+                parting = Parting.of(held, share, persons, invalid, simulate)
                 if share:
-                    held, test = held.split(held_out(n, share, simulate))
-                records = _records(held, aim, persons, invalid)
+                    held, test = held.split(parting.test)
+                records = _records(held, aim, parting.trained, invalid)
             else:
                 client = stack.enter_context(_connected(dask))
                 records = _records_on(client, table, schema, aim, persons, invalid)
-        whole = Budget(epsilon, declared_delta(delta, n if share else records.n), relation)
+        whole = Budget(epsilon, declared_delta(delta, parting.n if share else records.n), relation)
         budget, kept = parts(whole, share) if share else (whole, whole)
-        ledger = Ledger(whole) if share and ledger is None else ledger
+        unit = "record" if schema.person is None else "person"
+        ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
         result = minimize(
             _risk(records, chosen, penalty),
             budget=budget,
@@ -156,7 +155,9 @@ def fit(
     )
     if test is None:
         return model
-    return replace(model, figures=figures(model, test.features, test.target, kept, ledger, simulate))
+    people = {"groups": test.keys, "persons": parting.measured}
+    asked = (model, test.features, test.target, kept, ledger, simulate)
+    return replace(model, figures=figures(*asked, **people))
 
 
 def _called(table: Any) -> str:

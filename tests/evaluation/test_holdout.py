@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
+from sottovoce.data.files import read
 from sottovoce.data.schema import Categorical, Numeric, Target
-from sottovoce.evaluation.holdout import held_out, parts
+from sottovoce.evaluation.holdout import Parting, held_out, parts
 from sottovoce.model import Model
+from sottovoce.report import render
 
 SCHEMA = sv.Schema((Numeric("x", -1, 1), Categorical("c", ("a", "b"))), Target("y", ("no", "yes")))
 
@@ -40,6 +44,24 @@ def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> Non
     assert ledger.units_spent > 0.99 * ledger.units_cap
     again = Model.from_dict(model.to_dict())
     assert again.figures == model.figures
+
+
+@pytest.mark.parametrize(("relation", "declared"), [("replace-one", None), ("zero-out", 500)])
+def test_persons_are_held_out_whole_and_measured_for_persons(relation: str, declared: int | None) -> None:
+    keys = np.array([f"p{number % 400}" for number in range(2_000)], dtype=object)
+    held = table(2_000).append_column("who", pa.array(keys))
+    terms = {"person": "who", "persons": declared, "relation": relation}
+    ledger = sv.Ledger(sv.Budget(4.0, 1e-5, relation), unit="person")
+    model = sv.fit(held, SCHEMA, epsilon=4.0, delta=1e-5, evaluate=0.2, ledger=ledger, **terms)
+    people = declared or 400
+    assert model.result.guarantee.n == people - people // 5
+    assert [figure.n for figure in model.figures] == [people // 5] * 2
+    assert model.result.guarantee.unit == "person"
+    assert ledger.units_spent > 0.99 * ledger.units_cap
+    assert f"{people // 5} persons held out" in render(model.result, model.card())
+    parting = Parting.of(read(held, replace(SCHEMA, person="who")), 0.2, declared, "raise", 1)
+    assert all(len(set(parting.test[keys == key].tolist())) == 1 for key in set(keys))
+    assert 0 < parting.test.sum() < 2_000
 
 
 def test_rows_are_drawn_by_their_number_alone() -> None:

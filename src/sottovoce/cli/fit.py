@@ -175,7 +175,10 @@ def fit(
             **({"Together": f"epsilon={epsilon:g}, evaluation included"} if model.figures else {}),
             "Certificate": result.certificate,
             "Stopped": result.stop,
-            **{figure.name.capitalize(): out.measured(figure) for figure in model.figures},
+            **{
+                figure.name.capitalize(): out.measured(figure, result.guarantee.unit)
+                for figure in model.figures
+            },
             **out.caveats(result.caveats),
             "Wrote": ", ".join(written.values()),
         }

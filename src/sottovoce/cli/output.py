@@ -79,11 +79,12 @@ def caveats(said: Iterable[str]) -> dict[str, object]:
     return {"Caveat" if not place else f"Caveat {place + 1}": text for place, text in enumerate(said)}
 
 
-def measured(figure: Estimate) -> str:
-    """A figure of the rows that were held out."""
+def measured(figure: Estimate, unit: str) -> str:
+    """A figure of the rows, or persons, that were held out."""
+    whose = "rows" if unit == "record" else "persons"
     return (
-        f"{figure.value:.4f} on {figure.n:,} rows held out, between {figure.low:.4f} and {figure.high:.4f} "
-        f"with {100 * figure.confidence:.6g} % confidence, noise included"
+        f"{figure.value:.4f} on {figure.n:,} {whose} held out, between {figure.low:.4f} and "
+        f"{figure.high:.4f} with {100 * figure.confidence:.6g} % confidence, noise included"
     )
 
 

@@ -46,6 +46,7 @@ class Table(Sealed):
             Table(
                 features,
                 None if self.target is None else self.target[kept],
+                keys=None if self.keys is None else [self.keys[place] for place in np.flatnonzero(kept)],
                 counts=None if self.counts is None else self.counts[kept],
             )
             for features, kept in ((rest, ~chosen), (held[chosen], chosen))

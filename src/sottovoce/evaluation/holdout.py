@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from sottovoce import evaluation
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.gdp import epsilon_of, mu_of
-from sottovoce.errors import ParameterError
+from sottovoce.data.persons import Persons
+from sottovoce.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from sottovoce.data.tables import Table
     from sottovoce.evaluation.figures import Estimate
 
 _ROUNDING = 1.0 - 1e-9
@@ -43,7 +46,7 @@ def parts(budget: Budget, share: float) -> tuple[Budget, Budget]:
 
 
 def held_out(n: int, share: float, simulate: int | None) -> NDArray[np.bool_]:
-    """Which of n rows are not trained on: a fixed number of them, drawn without looking."""
+    """Which of n rows, or persons, are not trained on: a fixed number, drawn without looking."""
     count = round(share * n)
     if not 1 <= count < n:
         raise ParameterError("there are too few rows to hold some out. Leave the evaluation away.")
@@ -51,6 +54,38 @@ def held_out(n: int, share: float, simulate: int | None) -> NDArray[np.bool_]:
     chosen = np.zeros(n, dtype=bool)
     chosen[draw.sample(range(n), count)] = True
     return chosen
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Parting:
+    """Which rows of a table are held out, of n records or persons in all; none where nothing is measured.
+
+    Persons are held out whole, a fixed number of all that there are or were declared to be; `trained` and
+    `measured` say how many on either side, where that may not be counted."""
+
+    test: NDArray[np.bool_]
+    n: int
+    trained: int | None = None
+    measured: int | None = None
+
+    @classmethod
+    def of(
+        cls, table: Table, share: float, persons: int | None, invalid: str, simulate: int | None
+    ) -> Parting:
+        rows = int(table.features.shape[0])
+        if not share:
+            return cls(np.zeros(rows, dtype=bool), rows, persons)
+        people = Persons.given(table.keys, rows, persons, lenient=invalid == "zero")
+        if people is None:
+            return cls(held_out(rows, share, simulate), rows)
+        chosen = held_out(people.n, share, simulate)
+        test = np.zeros(rows, dtype=bool)
+        test[people.rows_of(np.flatnonzero(chosen))] = True
+        if not 0 < int(test.sum()) < rows:
+            raise DataError("the persons cannot be divided into those to train on and those to measure with.")
+        out = int(chosen.sum())
+        return cls(test, people.n, people.n - out, out) if people.declared else cls(test, people.n)
 
 
 def figures(

@@ -39,7 +39,7 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     about = card or Card()
     bodies = {
         "guarantee": _guarantee(result),
-        "certificate": _paragraphs([*words.measured(about.measured), *words.certificate(result)]),
+        "certificate": _paragraphs([*words.measured(about.measured, result), *words.certificate(result)]),
         "budget": _budget(result),
         "steps": _steps(result),
         "coefficients": coefficients(result, about),

@@ -134,11 +134,12 @@ def with_intervals(confidence: float) -> str:
     )
 
 
-def measured(figures: tuple[Measured, ...]) -> list[str]:
-    """What was measured on rows that training never saw, each with its interval."""
+def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
+    """What was measured on records or persons that training never saw, each with its interval."""
+    whose = "rows" if result.guarantee.unit == "record" else "persons"
     return [
-        f"{text(figure.name.capitalize())} {number(figure.value)} on {figure.n:,} rows held out of training, "
-        f"noise included: the exact one lies between {number(figure.low)} and {number(figure.high)} "
-        f"with {level(figure.confidence)} confidence."
+        f"{text(figure.name.capitalize())} {number(figure.value)} on {figure.n:,} {whose} held out of "
+        f"training, noise included: the exact one lies between {number(figure.low)} and "
+        f"{number(figure.high)} with {level(figure.confidence)} confidence."
         for figure in figures
     ]
