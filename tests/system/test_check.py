@@ -39,6 +39,17 @@ def test_every_kind_of_cell_is_counted(tmp_path: Path) -> None:
     assert "For the owner of the data only" in words
 
 
+def test_persons_and_rows_without_a_key_are_counted(tmp_path: Path) -> None:
+    data, schema = tmp_path / "a.csv", tmp_path / "s.toml"
+    data.write_text("who,age\nann,10\n ann ,20\n,30\nbob,40\n")
+    schema.write_text('person = "who"\n[columns.age]\ntype = "numeric"\nlow = 0\nhigh = 100\n')
+    ran = CliRunner().invoke(app, ["check", str(data), "--schema", str(schema), "--json"])
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.output)["columns"][-1]
+    assert (found["column"], found["rows"], found["missing"], found["persons"]) == ("who", 4, 1, 2)
+    assert "2 persons" in CliRunner().invoke(app, ["check", str(data), "--schema", str(schema)]).output
+
+
 @needs_adult
 def test_the_raw_adult_file_is_read_whole() -> None:
     found = {part.column: part for part in inspect(ADULT, sv.Schema.load(SCHEMA))}

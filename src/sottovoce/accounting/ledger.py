@@ -130,9 +130,8 @@ class Ledger(OnDisk):
         run = Run(self, budget, name)
         if unit_of(unit) != self._unit:
             raise LedgerError(
-                f"this ledger counts for every {self._unit} for life, the data is counted by {unit}. Nothing "
-                f"was released. Create another ledger with unit={unit!r}, or let the data be read for every "
-                f"{self._unit}."
+                f"this ledger counts for every {self._unit} for life, and here each {unit} counts once. "
+                f"Nothing was released. Create another ledger with unit={unit!r}."
             )
         if budget.relation is not self.relation:
             raise LedgerError(

@@ -48,6 +48,7 @@ def check(
     for part in found:
         counts = (part.missing, part.undeclared, part.clipped, part.untrimmed)
         remark = "encoded alike in every row" if part.constant else ""
+        remark = remark if part.persons is None else f"{part.persons:,} persons"
         shown.add_row(out.shown_safely(part.column), *(f"{count:,}" for count in counts), remark)
     out.console().print(shown)
     out.remark(WARNING)

@@ -27,7 +27,7 @@ _PHRASES = (
     ("tolerance.curvature must", "--curvature must"),
 )
 _NAMES = (
-    "loss|invalid|method|relation|persons|person|currency|order|inference|evaluate|simulate|tolerance|"
+    "loss|invalid|method|relation|persons|person|currency|order|inference|evaluate|simulate|tolerance|unit|"
     "curvature|confidence|strength|regularizer|calibration|delimiter|classes|effect"
 )
 _PATTERNS = (

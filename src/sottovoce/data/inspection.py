@@ -14,6 +14,7 @@ from sottovoce.data.cell import LETTERS
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.dates import DatePart, moments
 from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.persons import read_keys
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
 
@@ -24,7 +25,8 @@ class Findings:
     """Cells of one column: of `rows` so many are missing, undeclared or misread, clipped, or were trimmed.
 
     `untrimmed` counts text that matches only once spaces or case are read past. `constant` says that every
-    row is encoded alike, so that the column tells nothing."""
+    row is encoded alike, so that the column tells nothing. `persons`: how many keys a column of keys has; a
+    row without one is missing."""
 
     column: str
     rows: int = 0
@@ -33,20 +35,32 @@ class Findings:
     clipped: int = 0
     untrimmed: int = 0
     constant: bool = True
+    persons: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {part.name: getattr(self, part.name) for part in fields(self)}
+        found = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Findings]:
-    """Findings for every column, then the weights and the target. Exact functions of the records: no budget,
-    no privacy."""
+    """Findings for every column, then the weights, the target and the keys. Exact functions of the records:
+    no budget, no privacy."""
     weights = [] if schema.weight is None else [Numeric(schema.weight, 0.0, schema.weight_cap or 1.0)]
     parts: list[Column | Target] = [*schema.columns, *weights, *([schema.target] if schema.target else [])]
     found = [Findings(part.name) for part in parts]
     firsts: dict[int, Any] = {}
-    wanted = tuple(dict.fromkeys(part.source for part in parts))
+    wanted = tuple(dict.fromkeys((*(part.source for part in parts), *schema.keyed_by)))
+    people = [Findings(name, constant=False) for name in schema.keyed_by]
+    keys: set[str | None] = set()
     for rows, column_of in open_source(table, delimiter=delimiter).chunks(wanted):
+        for one in people:
+            read = read_keys(column_of(one.column), rows)
+            keys.update(read)
+            one.rows, one.missing, one.persons = (
+                one.rows + rows,
+                one.missing + read.count(None),
+                len(keys - {None}),
+            )
         for place, part in enumerate(parts):
             held = column_of(part.source)
             found[place].rows += rows
@@ -55,7 +69,7 @@ def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Finding
             if rows:
                 first = firsts.setdefault(place, encoded[0])
                 found[place].constant &= bool((encoded == first).all())
-    return found
+    return [*found, *people]
 
 
 def _count(into: Findings, held: Any, part: Column | Target, schema: Schema) -> None:

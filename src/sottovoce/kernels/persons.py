@@ -49,8 +49,9 @@ def _moment(rows: Rows, persons: Persons, dim: int, factors: Callable[[Block], M
         people, slots = np.unique(owners[known], return_inverse=True)
         ones = np.ones(known.size)
         gather = sparse.csr_array((ones, (slots, known)), shape=(people.size, owners.size))
-        wide, held = double(block.features), factors(block)
+        held = factors(block)
         counted = held if block.weights is None else held * block.weights
+        wide = double(block.features)
         scores[people] += np.hstack([_dense(gather @ _scaled(wide, factor)) for factor in counted])
     moment = np.zeros((dim, dim))
     for start in range(0, persons.n, rows.block_length):

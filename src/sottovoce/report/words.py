@@ -65,7 +65,7 @@ def promises(result: Result) -> list[str]:
         "equally likely.",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         "any computer, any other data, full knowledge of the method, even all the other records.",
-        f"<strong>How strong.</strong> Say that person knows the record was one of two, each equally likely. "
+        f"<strong>How strong.</strong> Say they know that {_one(promise)} of two, each equally likely. "
         f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
         f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
         f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
@@ -74,6 +74,10 @@ def promises(result: Result) -> list[str]:
         *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
         *([f"<strong>Mind:</strong> {text(promise.caveat)}."] if promise.caveat else []),
     ]
+
+
+def _one(promise: Guarantee) -> str:
+    return "the record was one" if promise.unit == "record" else "the records of a person were one"
 
 
 def _changed(promise: Guarantee) -> str:
