@@ -1,0 +1,116 @@
+"""Every question an oracle answers, attacked by whole persons with 1 to 1,000 rows, under both relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce import questions as asked
+from sottovoce.accounting.relations import Relation
+from sottovoce.losses import Logistic, PseudoHuber
+from sottovoce.privacy.prices import _KNOWN
+from tests.privacy.test_persons import ball
+
+DIM, OTHERS, CLASSES = 3, 6, 3
+ROWS = [1, 1000, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (2, 3, 7, 49, 300))]
+KINDS = ("alike", "opposite", "orthogonal", "zero", "random")
+Made = Callable[[np.ndarray, np.ndarray], Any]
+
+
+def grouped(mine: np.ndarray, signs: np.ndarray, **what: Any) -> sv.Records:
+    """The rows of one person, none or some, among those of others, who have one, two or three."""
+    rng = np.random.default_rng(7)
+    counts = 1 + np.arange(OTHERS) % 3
+    X = np.concatenate([mine, rng.normal(size=(int(counts.sum()), DIM)) / 2])
+    y = np.concatenate([signs, rng.choice([-1, 1], int(counts.sum()))])
+    keys = ["me"] * len(mine) + [f"other {number}" for number in np.repeat(np.arange(OTHERS), counts)]
+    return sv.Records.from_arrays(X, y, groups=keys, persons=OTHERS + 1, **what)
+
+
+RISKS: dict[str, Made] = {
+    "classes": lambda X, y: sv.Risk(grouped(X, y, labels=(-1, 1)), Logistic(), sv.regularizers.L2(1e-3)),
+    "numbers": lambda X, y: sv.Risk(grouped(X, y, target=(-1.0, 1.0)), PseudoHuber(0.5)),
+    "several": lambda X, y: sv.SoftmaxRisk(grouped(X, y, labels=(-1, 1, 2)), sv.regularizers.L2(1e-3)),
+}
+
+
+def every(dim: int, reach: float) -> list[Any]:
+    """One of each question, at weights of this length."""
+    w, step = reach * np.eye(dim)[0], np.full(dim, 0.2)
+    return [
+        asked.Gradient(w),
+        asked.LimitedGradient(w, 0.3),
+        asked.Hessian(w),
+        asked.CurvatureProduct(w, np.eye(dim)[0]),
+        asked.GradientNorm(w),
+        asked.SmallestEigenvalue(w),
+        asked.Value(w),
+        asked.Gram(),
+        asked.GramDiagonal(),
+        asked.ColumnMoments(),
+        asked.Trials(w, np.stack([step, -2.0 * step])),
+        asked.Grid(w, step, 2.0, 0.5, 4),
+        asked.ScoreMoment(w),
+    ]
+
+
+def test_no_question_is_left_out() -> None:
+    assert {type(question) for question in every(DIM, 1.0)} == _KNOWN - {asked.Information}
+
+
+@pytest.mark.parametrize("name", RISKS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_no_person_moves_an_answer_past_what_is_charged_for_it(name: str, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    made = RISKS[name]
+    null, other = made(np.zeros((0, DIM)), np.zeros(0)), made(-np.eye(DIM)[[0]], np.array([1]))
+    skipped = (asked.LimitedGradient,) if name == "several" else ()
+    for kind in KINDS:
+        mine = made(narrow(rng, rows, kind), rng.choice([-1, 1], rows))
+        for reach in (0.0, 3.0):
+            for question in every(mine.dim, reach):
+                if isinstance(question, skipped):
+                    continue
+                here = np.asarray(question.exact(mine))
+                for neighbour, relation in ((null, Relation.ZERO_OUT), (other, Relation.REPLACE_ONE)):
+                    moved = float(np.linalg.norm(here - np.asarray(question.exact(neighbour))))
+                    bound = question.moves(replace(mine.bounds, relation=relation))
+                    assert moved <= bound, (type(question).__name__, kind, relation)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_the_bounds_of_every_tight_question_are_attained_by_a_person(rows: int) -> None:
+    """All rows alike, against long weights, gone in the neighbour: to 1 %, whether one row or a thousand."""
+    made = RISKS["classes"]
+    null, mine = (
+        made(np.zeros((0, DIM)), np.zeros(0)),
+        made(np.tile(np.eye(DIM)[0], (rows, 1)), -np.ones(rows)),
+    )
+    w, zero = 60.0 * np.eye(DIM)[0], np.zeros(DIM)
+    tight = [
+        asked.Gradient(w),
+        asked.LimitedGradient(w, 0.3),
+        asked.Hessian(zero),
+        asked.Value(w),
+        asked.Gram(),
+        asked.GramDiagonal(),
+        asked.ColumnMoments(),
+        asked.Trials(w, np.eye(DIM)[[0]] / 4),
+        asked.Grid(w, np.eye(DIM)[0] / 4, 1.0, 0.5, 3),
+        asked.ScoreMoment(w),
+    ]
+    for question in tight:
+        moved = float(np.linalg.norm(np.asarray(question.exact(mine)) - np.asarray(question.exact(null))))
+        bound = question.moves(replace(mine.bounds, relation=Relation.ZERO_OUT))
+        assert 0.99 * bound <= moved <= bound, type(question).__name__
+
+
+def narrow(rng: np.random.Generator, rows: int, kind: str) -> np.ndarray:
+    """Rows of the unit ball, in as many columns as here."""
+    full = ball(rng, rows, kind)[:, :DIM]
+    return np.asarray(full / np.maximum(1.0, np.linalg.norm(full, axis=1, keepdims=True)))
