@@ -155,7 +155,7 @@ def fit(
     )
     if test is None:
         return model
-    people = {"groups": test.keys, "persons": parting.measured}
+    people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
     asked = (model, test.features, test.target, kept, ledger, simulate)
     return replace(model, figures=figures(*asked, **people))
 
