@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+from scipy.stats import norm
 
-from sottovoce.methods.damping import Course, Outlook
+from sottovoce.methods.outlook import Outlook
 from sottovoce.questions import Geometry
 
 if TYPE_CHECKING:
@@ -28,17 +29,17 @@ POWER = 0.85
 _FLOORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Floors under the variances that are compared, in units of the largest: the last leaves columns alone."""
 
-_CONSTANTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+_CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 """Squares of the constant's coordinate that are compared, in units of a typical column's variance."""
 
 _UNCERTAIN = 2.0
 """A variance may be this many standard deviations above its estimate."""
 
-_SMALLEST = 1e-3
-"""No variance is taken for less than this part of the mean."""
-
 _SHORTEST, _LONGEST = 0.9, 4.0
 """Cap on influence in units of the root mean square length."""
+
+_COUNTED = 0.9
+"""What a record counts on average at the shortest cap."""
 
 _WEIGHTING = 6e-4
 """Excess loss that weights leave at a cap of one root mean square length, in units of U T^2."""
@@ -46,34 +47,68 @@ _WEIGHTING = 6e-4
 _CORRELATED = 100.0
 """How much more noise costs where columns are correlated than where they are not."""
 
+_FILLED, _FILLED_DOUBT = 0.6, 0.4
+"""Part of the largest possible sum of squares that rows have, before it is measured, and its uncertainty."""
+
+_TOLD_APART = 15.0
+"""Squares of single columns are asked for where n mu is at least this many times the columns."""
+
+_CLEAR = 3.0
+"""Means count in full where their squares are far above this many variances of their noise."""
+
+
+def told_apart(problem: Problem, mu: float) -> bool:
+    """Whether a budget of mu tells the columns' spreads apart; if not, their sum is asked for. Public."""
+    return problem.columns * _TOLD_APART <= problem.n * mu
+
+
+def groups(problem: Problem) -> NDArray[np.intp]:
+    """All columns in one group, the constant in one of its own."""
+    members = np.zeros(problem.columns, dtype=np.intp)
+    if problem.constant is not None and problem.columns > 1:
+        members[problem.constant] = 1
+    return members
+
 
 @final
 @dataclass(frozen=True)
 class Spreads:
-    """Variances of the columns as far as they are known, and their standard errors; the constant is left out.
+    """Centres and variances of the columns as far as they are known; the constant has no variance.
 
-    Estimates are drawn towards their mean by as much as noise explains their scatter (James & Stein): columns
-    of one scale stay of one scale, and no column is stretched for being measured badly."""
+    Means are drawn to 0 by as much as noise explains them, m (1 - 3 sd^2/m^2)+: a column that is centred
+    already is not moved by noise. Variances are drawn to their mean likewise (James & Stein): columns of one
+    scale stay of one scale. Both are kept above 0 by the mean of a normal law cut off there."""
 
+    centres: Vector
     variances: Vector
     errors: Vector
     columns: NDArray[np.intp]
 
     @classmethod
-    def of(cls, moments: Moments, constant: int | None) -> Spreads:
-        squares, means = moments.squares, moments.means
-        columns = np.arange(squares.size)
-        errors = np.full(squares.size, moments.square_scale)
-        if constant is not None:
-            columns = np.delete(columns, constant)
-            squares = squares - means**2 + moments.mean_scale**2
-            errors = np.hypot(errors, 2.0 * means * moments.mean_scale)
-        seen, errors = squares[columns], errors[columns]
-        mean = max(float(np.average(seen, weights=errors**-2.0)), float(errors.mean()) / math.sqrt(seen.size))
+    def of(cls, moments: Moments, problem: Problem) -> Spreads:
+        constant = problem.constant if problem.columns > 1 else None
+        columns = np.delete(np.arange(problem.columns), [] if constant is None else [constant])
+        means, noise = moments.means, moments.mean_scale**2
+        centres = means * np.maximum(0.0, 1.0 - _CLEAR * noise / np.maximum(means**2, 1e-300))
+        if constant is None:
+            centres = np.zeros_like(means)
+        taken = centres[columns] ** 2
+        errors = np.sqrt(moments.square_scale**2 + 4.0 * taken * noise)
+        filled, doubt = _FILLED * problem.energy, _FILLED_DOUBT * problem.energy
+        if moments.squares.size < means.size:
+            error = math.sqrt(moments.square_scale**2 + 4.0 * float(taken.sum()) * noise)
+            total = float(_combined(moments.squares[0] - taken.sum(), error, filled, doubt))
+            even = np.full(columns.size, total / columns.size)
+            return cls(centres, even, 1e-9 * even, columns)
+        seen = moments.squares[columns] - taken
+        sharp = float((errors**-2.0).sum())
+        average = float(np.average(seen, weights=errors**-2.0))
+        count = columns.size
+        mean = float(_combined(average, sharp**-0.5, filled / count, doubt / count))
         scatter = max(0.0, float(np.mean((seen - mean) ** 2 - errors**2)))
         trust = scatter / (scatter + errors**2)
-        variances = np.maximum(trust * seen + (1.0 - trust) * mean, _SMALLEST * mean)
-        return cls(variances, errors * np.sqrt(trust), columns)
+        left = np.maximum(errors * np.sqrt(trust), 1e-9 * mean)
+        return cls(centres, _above_zero(trust * seen + (1.0 - trust) * mean, left), left, columns)
 
     @property
     def signal(self) -> Vector:
@@ -82,58 +117,66 @@ class Spreads:
         return np.asarray(held / held.sum())
 
 
+def _combined(seen: float, error: float, expected: float, doubt: float) -> Vector:
+    """A measurement and an expectation, each by its precision, and above 0."""
+    sharp = error**-2.0 + doubt**-2.0
+    return _above_zero(np.array((seen * error**-2.0 + expected * doubt**-2.0) / sharp), np.array(sharp**-0.5))
+
+
+def _above_zero(mean: Vector, deviation: Vector) -> Vector:
+    """Mean of a normal law on condition that it is above 0."""
+    ratio = np.clip(mean / deviation, -30.0, 1e6)
+    shift = np.exp(norm.logpdf(ratio) - norm.logcdf(ratio))
+    return np.asarray(np.maximum(mean, ratio * deviation) + deviation * shift)
+
+
 @final
 @dataclass(frozen=True)
 class Belief:
-    """Prior standard deviation of the linear predictor, of its constant part, and mean phi''.
+    """Prior standard deviation of the linear predictor and of its constant part, and mean phi''.
 
     `movement` is about what one record moves a gradient, in units of the cap on influence."""
 
     deviation: float
     constant: float
-    across: float
-    along: float
+    curvature: float
     movement: float
 
 
 @final
 @dataclass(frozen=True)
 class Coordinates:
-    """A geometry, and the second moments expected in it: `trace` in all, `diagonal` for each coordinate."""
+    """A geometry, and the weighted second moments expected in it, for each coordinate; a record counts
+    `counted` on average."""
 
     geometry: Geometry
-    trace: float
     diagonal: Vector
+    counted: float
 
     @classmethod
-    def chosen(
-        cls, moments: Moments, problem: Problem, course: Course, belief: Belief, mu: float
-    ) -> Coordinates:
+    def chosen(cls, moments: Moments, problem: Problem, belief: Belief, mu: float) -> Coordinates:
         """Those with the least expected excess when `mu` is left for gradients.
 
         Compared are floors under the variances, from none to one so high that columns stay as they are, and
         sizes of the constant's coordinate. Coordinates have mean square 1, the constant's apart."""
-        centred = problem.constant if problem.columns > 1 else None
-        spreads = Spreads.of(moments, centred)
-        base = max(float(spreads.variances.max()), float(spreads.errors.max()), 1e-12)
-        count = spreads.columns.size
+        spreads = Spreads.of(moments, problem)
+        centred = spreads.columns.size < problem.columns
+        base = max(float(spreads.variances.max()), 1e-300)
         best: tuple[float, Vector, float] | None = None
         for floor in _FLOORS:
-            stretch = (spreads.variances + _UNCERTAIN * spreads.errors + floor * base + 1e-15) ** -POWER
-            held = spreads.variances * stretch
-            stretch = stretch * (count / max(float(held.sum()), 1e-12 * float(stretch.max())))
-            for constant in _CONSTANTS if centred is not None else (0.0,):
+            stretch = (spreads.variances + _UNCERTAIN * spreads.errors + floor * base) ** -POWER
+            stretch = stretch * (spreads.columns.size / float((spreads.variances * stretch).sum()))
+            for constant in _CONSTANTS if centred else (0.0,):
                 spectrum = spreads.variances * stretch
                 signal = belief.deviation**2 * spreads.signal
                 if constant:
                     spectrum, signal = np.append(spectrum, constant), np.append(signal, belief.constant**2)
                 noise = belief.movement * _SHORTEST * math.sqrt(float(spectrum.sum())) / (problem.n * mu)
-                outlook = Outlook(spectrum, signal, belief.across, belief.along)
-                _, expected = course.best(outlook, noise)
+                expected = Outlook(spectrum, signal, belief.curvature).excess(noise)
                 if best is None or expected < best[0]:
                     best = expected, stretch, constant
         assert best is not None
-        return cls._of(moments, problem, spreads, best[1], best[2], course, belief, mu)
+        return cls._of(moments, problem, spreads, best[1], best[2], belief, mu)
 
     @classmethod
     def _of(
@@ -143,7 +186,6 @@ class Coordinates:
         spreads: Spreads,
         stretch: Vector,
         constant: float,
-        course: Course,
         belief: Belief,
         mu: float,
     ) -> Coordinates:
@@ -155,31 +197,32 @@ class Coordinates:
             assert problem.constant is not None
             place, size = problem.constant, _away_from_zero(moments, problem.constant)
             scale[place], diagonal[place] = math.sqrt(constant) / abs(size), constant
-            shift = moments.means / size
+            shift = spreads.centres / size
             shift[place] = 0.0
         trace = float(diagonal.sum())
-        cap = cap_for(trace, course, belief, problem.n * mu) * math.sqrt(trace)
+        lengths = cap_for(trace, problem, belief, mu)
         geometry = Geometry(
             scale=np.clip(scale, 1e-14, 1e14),
-            cap=cap,
+            cap=lengths * math.sqrt(trace),
             shift=shift,
             constant=problem.constant if constant else None,
         )
-        return cls(geometry, trace, diagonal)
+        counted = min(1.0, _COUNTED + (1.0 - _COUNTED) * (lengths - _SHORTEST))
+        return cls(geometry, counted * diagonal, counted)
 
 
-def cap_for(trace: float, course: Course, belief: Belief, n_mu: float) -> float:
+def cap_for(trace: float, problem: Problem, belief: Belief, mu: float) -> float:
     """The cap on influence, in units of the root mean square length: noise against what weights leave.
 
     Noise costs e f^2 at a cap of f lengths, weights about w f^-4: least at f = (2 w/e)^(1/6)."""
-    noise = belief.movement * math.sqrt(trace) / n_mu
-    expected = _CORRELATED * 0.5 * trace * noise**2 / belief.across
-    weighting = _WEIGHTING * course.curvature * belief.deviation**2
+    noise = belief.movement * math.sqrt(trace) / (problem.n * mu)
+    expected = _CORRELATED * 0.5 * trace * noise**2 / belief.curvature
+    weighting = _WEIGHTING * problem.curvature_high * belief.deviation**2
     return min(_LONGEST, max(_SHORTEST, math.pow(2.0 * weighting / expected, 1.0 / 6.0)))
 
 
 def _away_from_zero(moments: Moments, place: int) -> float:
     """The constant's mean, at least a few of its standard errors: it is divided by."""
     mean = float(moments.means[place])
-    least = 3.0 * moments.mean_scale
+    least = 2.0 * moments.mean_scale
     return math.copysign(max(abs(mean), least), mean if mean else 1.0)

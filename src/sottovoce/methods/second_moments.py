@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -14,38 +13,34 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.questions import Answer
 
-_HIDDEN = 1.25
-"""True eigenvalues may lie this many edges of the noise above the estimate."""
+_CLEAR = 1.4
+"""Eigenvalues count from this many edges of the noise on."""
+
+_FLOOR = 0.5
+"""No eigenvalue is taken for less than this part of the edge, or of the mean if that is less."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SecondMoments:
-    """An estimate S of the weighted second moments, and `hidden`, by how much the true ones may exceed it.
+    """An estimate of the weighted second moments: eigenvalues `spectrum`, eigenvectors `vectors` (columns).
 
-    Symmetric noise of scale s has eigenvalues up to the edge s sqrt(2d). The noisy matrix minus the expected
-    diagonal keeps its eigenvalues beyond the edge, each at (e + sqrt(e^2 - edge^2))/2, the size a true one
-    must have to appear at e, and loses the others."""
+    Symmetric noise of scale s has eigenvalues up to the edge s sqrt(2d). Of the noisy matrix minus the
+    expected diagonal an eigenvalue e beyond it is kept at sqrt(e^2 - edge^2), by which the squared error is
+    least: noise lengthens a true one and turns its vector away. `edge` is what may still be hidden,
+    `error` the mean square of what the estimate may miss of an entry."""
 
-    matrix: Matrix
-    hidden: float
+    spectrum: Vector
+    vectors: Matrix
+    edge: float
+    error: float
 
     @classmethod
     def of(cls, noisy: Answer[Matrix], expected: Vector) -> SecondMoments:
         edge = noisy.scale * math.sqrt(2.0 * expected.size)
         values, vectors = linalg.eigh(noisy.value - np.diag(expected))
-        freed = np.sign(values) * (np.abs(values) + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2.0
-        freed = np.where(np.abs(values) > edge, freed, 0.0)
-        estimate = np.diag(expected) + (vectors * freed) @ vectors.T
-        values, vectors = linalg.eigh(estimate)
-        return cls((vectors * np.maximum(values, 0.0)) @ vectors.T, _HIDDEN * edge)
-
-    @cached_property
-    def spectrum(self) -> Vector:
-        """Eigenvalues, none below a millionth of their mean."""
-        values = linalg.eigvalsh(self.matrix)
-        return np.asarray(np.maximum(values, 1e-6 * max(float(values.mean()), 1e-300)))
-
-    def variance(self, blocks: Matrix) -> float:
-        """Variance of the linear predictors u'z of the rows of `blocks`, averaged over them."""
-        return max(0.0, float(np.einsum("ki,ij,kj->", blocks, self.matrix, blocks)) / len(blocks))
+        freed = np.sign(values) * np.sqrt(np.maximum(values**2 - (_CLEAR * edge) ** 2, 0.0))
+        values, vectors = linalg.eigh(np.diag(expected) + (vectors * freed) @ vectors.T)
+        mean = float(expected.mean())
+        floor = min(_FLOOR * edge, _FLOOR * mean) + 1e-3 * mean
+        return cls(np.maximum(values, floor), vectors, edge, 0.5 * noisy.scale**2)

@@ -1,0 +1,34 @@
+"""What a budget can reach: the expected excess loss of the best estimate from noisy gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from sottovoce.arrays import Vector
+
+
+@final
+@dataclass(frozen=True)
+class Outlook:
+    """What is believed of a risk: eigenvalues of the second moments of its rows, and signal along each.
+
+    `signal` is the prior variance of the linear predictor along each, `curvature` the mean phi''."""
+
+    spectrum: Vector
+    signal: Vector
+    curvature: float
+
+    @property
+    def at_stake(self) -> float:
+        """Excess loss of weights 0, by the quadratic model."""
+        return 0.5 * self.curvature * float(self.signal.sum())
+
+    def excess(self, noise: float) -> float:
+        """Expected excess loss when all gradients together have noise of sd `noise` in each entry.
+
+        Along a direction of eigenvalue s the answer tells the weight up to noise/(h s), h the curvature: a
+        variance r = noise^2/(h^2 s) of the predictor. Of a prior variance v the best estimate (Wiener) leaves
+        v r/(v + r), and each unit of that costs h/2."""
+        left = noise**2 / (self.curvature**2 * self.spectrum)
+        return 0.5 * self.curvature * float((self.signal * left / (self.signal + left)).sum())

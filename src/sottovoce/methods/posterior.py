@@ -1,0 +1,197 @@
+"""What all noisy gradients together tell of the weights sought: a bank of Kalman filters.
+
+Each filter holds a hypothesis: the predictor has standard deviation T, and the risk bends `factor` times as
+much as the second moments S of the rows say. Under it g = H (u - u*) + noise at any u, H = h factor S, h the
+mean phi'' between u and u*, so u - H^-1 g is u* plus an error of known size; the filter combines all of them
+with a prior. Answers decide between the hypotheses. Everything here is post-processing of answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.second_moments import SecondMoments
+
+_SIZES = np.exp(np.linspace(-1.75, 1.75, 12))
+_FACTORS = 2.0 ** np.arange(6)
+_SIZE_DOUBT = 0.6
+"""Prior standard deviation of the logarithm of T."""
+
+_CURVATURE_DOUBT = 0.5
+_FIRST_DOUBT = 0.3
+"""Relative error of H^-1 g besides its noise; less for the first answer, where h rests on no estimate."""
+
+_CORRELATED = 0.02
+"""Most that the mean square of an unseen correlation of two coordinates is taken for."""
+
+_LEAST_GAIN = 0.5
+"""Where one answer tells more than the prior, its gain: then errors of H die out, and means of later weights
+remove what noise that lets in."""
+
+_TELLING = 10.0
+"""An answer tells more than the prior where its variance times this is less."""
+
+_LONGEST = 0.5
+"""Most that one answer scales the weights by, less 1."""
+
+_OVERSHOT = 1.6
+"""Gains times the largest curvature over the believed one: below 2, errors of H shrink."""
+
+
+@final
+@dataclass(frozen=True)
+class Curves:
+    """h across and along the weights for every hypothesis; `highest` bounds it."""
+
+    across: Vector
+    along: Vector
+    highest: float
+
+
+@final
+@dataclass
+class Posterior:
+    """Means (hypotheses by outputs by directions) and variances of u* along the eigenvectors of S.
+
+    `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
+    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation."""
+
+    spectrum: Vector
+    whole: Vector
+    ridge: Vector
+    error: float
+    sizes: Vector
+    factors: Vector
+    priors: Matrix
+    means: Matrix
+    variances: Matrix
+    evidence: Vector
+
+    @classmethod
+    def prior(
+        cls, moments: SecondMoments, counted: float, ridge: Vector, outputs: int, deviation: float
+    ) -> Posterior:
+        """Signal goes with the root of each eigenvalue; a record counts `counted` on average. The risk may
+        bend more than S says by what noise can hide in it; less likely the more."""
+        spectrum = moments.spectrum
+        sizes, factors = (grid.ravel() for grid in np.meshgrid(deviation * _SIZES, _FACTORS, indexing="ij"))
+        whole = spectrum / counted
+        shares = np.sqrt(whole) / float(np.sqrt(whole).sum())
+        priors = np.outer(sizes**2 / factors, shares / whole)
+        hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
+        evidence = -0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2 - np.log(factors)
+        evidence -= np.where(factors > 1.0, 2.0 * np.log1p(factors / hidden), 0.0)
+        evidence -= np.where(factors > 2.0 * hidden, 20.0, 0.0)
+        means = np.zeros((sizes.size, outputs, spectrum.size))
+        error = min(_CORRELATED, moments.error)
+        return cls(spectrum, whole, ridge, error, sizes, factors, priors, means, priors.copy(), evidence)
+
+    @property
+    def weights(self) -> Vector:
+        """Probabilities of the hypotheses."""
+        likely = np.exp(self.evidence - self.evidence.max())
+        return np.asarray(likely / likely.sum())
+
+    @property
+    def factor(self) -> float:
+        """By how much the risk bends more than S says."""
+        return float(self.weights @ self.factors)
+
+    @property
+    def estimate(self) -> Matrix:
+        """The u of least expected loss, outputs by directions: each hypothesis counts by its curvature."""
+        return np.asarray(np.tensordot(self._costs, self.means, axes=1))
+
+    @property
+    def found(self) -> float:
+        """Variance of the predictor at the estimate, averaged over outputs."""
+        squares = np.mean(self.estimate**2, axis=0)
+        return self.factor * float(self.whole @ squares)
+
+    @property
+    def unknown(self) -> float:
+        """Variance of the predictor that is still expected between the estimate and u*."""
+        spread = self.variances + np.mean((self.means - self.estimate) ** 2, axis=1)
+        return self.factor * float(self.whole @ (self._costs @ spread))
+
+    @property
+    def doubt(self) -> float:
+        """Mean square of the relative error that a first answer has besides its noise."""
+        return _FIRST_DOUBT**2 + self.error * self.spectrum.size
+
+    def reached(self, u: Matrix) -> Vector:
+        """Under each hypothesis: standard deviation of the predictor at u, in units of T."""
+        found = float(self.whole @ np.mean(u**2, axis=0))
+        return np.asarray(np.sqrt(self.factors * found) / self.sizes)
+
+    def told(self, scale: Vector | float, curve: Vector | float) -> Matrix:
+        """For each hypothesis and direction: how far an answer of noise `scale` tells more than the prior."""
+        noise = (scale / self._bends(curve)) ** 2
+        return np.asarray(self.priors / (self.priors + _TELLING * noise))
+
+    def hear(
+        self, u: Matrix, answer: Matrix, scale: float, curves: Callable[[Vector], Curves], usual: float
+    ) -> None:
+        """Take in a noisy gradient at u; `usual` is the noise of an answer for an even share."""
+        curve = curves(self.reached(u))
+        bends = self._bends(curve.across)
+        noise = (scale / bends) ** 2
+        away = u - self.means
+        square = np.mean(away**2, axis=1) + self.variances
+        first = not np.any(u)
+        doubt = _FIRST_DOUBT if first else _CURVATURE_DOUBT
+        leaked = self.error * (square @ self.spectrum)[:, None] / self.spectrum
+        error = doubt**2 * square + leaked
+        moved = -answer / bends[:, None, :]
+        if first:
+            total = (self.variances + noise + error) * bends**2
+            self.evidence = self.evidence - 0.5 * (
+                np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)
+            )
+        else:
+            pulled, spread = self._along(u, answer, scale, curve, away)
+            moved = moved - pulled[:, None, None] * u
+            noise = noise + np.outer(spread, np.mean(u**2, axis=0))
+        gain = self.variances / (self.variances + noise + error)
+        gain = np.maximum(gain, _LEAST_GAIN * self.told(usual, curve.across))
+        gain = np.minimum(gain, (_OVERSHOT * curve.across / curve.highest)[:, None])
+        self.means = self.means + gain[:, None, :] * (away + moved)
+        self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
+
+    def _along(
+        self, u: Matrix, answer: Matrix, scale: float, curve: Curves, away: Matrix
+    ) -> tuple[Vector, Vector]:
+        """The one number <u, g>, which noise hardly hides: it decides between the hypotheses, and how much
+        longer or shorter u should be. By how much H^-1 g misjudges that, and the variance that this adds."""
+        scaled = self.spectrum * u
+        length = float(np.sum(scaled * u))
+        seen = float(np.sum(u * answer)) / length
+        noise = (scale * float(np.linalg.norm(u)) / length) ** 2
+        ridge = float(np.sum(self.ridge * u**2)) / length
+        bends = curve.along * self.factors + ridge
+        gap = np.sum(scaled * away, axis=(1, 2)) / length
+        known = self.variances @ np.sum(scaled**2, axis=0) / length**2
+        variance = noise + bends**2 * (
+            known * (1.0 + _CURVATURE_DOUBT**2) + (_CURVATURE_DOUBT * gap) ** 2 + 1e-4
+        )
+        self.evidence = self.evidence - 0.5 * ((seen - bends * gap) ** 2 / variance + np.log(variance))
+        across = curve.across * self.factors + ridge
+        pulled = np.clip(seen / bends - seen / across, -_LONGEST, _LONGEST)
+        spread = noise * np.maximum(bends**-2.0 - across**-2.0, 0.0) * len(u)
+        return np.asarray(pulled), np.asarray(spread)
+
+    def _bends(self, curve: Vector | float) -> Matrix:
+        rates = np.broadcast_to(curve, self.factors.shape) * self.factors
+        return np.asarray(np.outer(rates, self.spectrum) + self.ridge)
+
+    @property
+    def _costs(self) -> Vector:
+        costs = self.weights * self.factors
+        return np.asarray(costs / costs.sum())
