@@ -180,12 +180,12 @@ def test_second_moments_keep_what_stands_out_of_the_noise_and_nothing_else() -> 
     noise = rng.standard_normal((60, 60))
     noise = 0.01 * (noise + noise.T) / math.sqrt(2.0) / math.sqrt(2.0)
     one = np.ones(60)
-    plain = SecondMoments.of(Answer(np.eye(60) + noise, 0.01, 1), one)
+    plain = SecondMoments.of(Answer(np.eye(60) + noise, 0.01, 1), one, 1e-6 * one)
     np.testing.assert_allclose(matrix(plain), np.eye(60), atol=1e-12)
     spike = np.outer(one, one) / 60.0
-    spiked = SecondMoments.of(Answer(np.eye(60) + 5.0 * spike + noise, 0.01, 1), one)
+    spiked = SecondMoments.of(Answer(np.eye(60) + 5.0 * spike + noise, 0.01, 1), one, 0.1 * one)
     assert np.linalg.norm(matrix(spiked) - np.eye(60) - 5.0 * spike, 2) < 0.1
-    drowned = SecondMoments.of(Answer(np.eye(60) + 1000.0 * noise, 10.0, 1), one)
+    drowned = SecondMoments.of(Answer(np.eye(60) + 1000.0 * noise, 10.0, 1), one, 0.1 * one)
     assert drowned.spectrum.min() > 0.4
 
 

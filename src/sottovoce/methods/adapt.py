@@ -104,11 +104,11 @@ class Adapt(Method):
         inside = ask.reshaped(chosen.geometry)
         gram = inside.gram(gram_units)
         walk.record("gram", gram.units)
-        found = SecondMoments.of(gram, chosen.diagonal)
+        found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
         ridge = inside.problem.regularizer.majorant()
         along = np.einsum("ij,ik,kj->j", found.vectors, ridge, found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.belief.deviation)
-        return Descent(inside, chosen, found.vectors, posterior, bends, mu, self.steps)
+        return Descent(inside, chosen, found.vectors, posterior, bends, mu, steps_for(problem, self.steps))
 
 
 @final
@@ -173,8 +173,7 @@ class Descent:
         return self.bends.at(self._deviation)
 
     def _outlook(self) -> Outlook:
-        signal = np.sqrt(self.posterior.whole)
-        signal = signal * (self._deviation**2 / float(signal.sum()))
+        signal = self.posterior.whole * (self._deviation**2 / float(self.posterior.whole.sum()))
         return Outlook(self.posterior.factor * self.posterior.spectrum, signal, self._curvature)
 
     def _first_share(self, usual: float) -> float:
@@ -234,6 +233,11 @@ class Descent:
 def share(step: int, steps: int) -> float:
     """The part of what is left that this step takes when shares grow as the root of the step's number."""
     return math.sqrt(step + 1.0) / math.fsum(math.sqrt(later + 1.0) for later in range(step, steps))
+
+
+def steps_for(problem: Problem, steps: int) -> int:
+    """Twice as many where outputs are several: their curvature differs most from what is believed of it."""
+    return 2 * steps if problem.outputs > 1 else steps
 
 
 def moved_by(ask: Questions, question: Question[Vector]) -> float:

@@ -53,6 +53,12 @@ _FILLED, _FILLED_DOUBT = 0.6, 0.4
 _TOLD_APART = 15.0
 """Squares of single columns are asked for where n mu is at least this many times the columns."""
 
+_UNEVEN = 0.5
+"""Relative uncertainty of a column's variance where only the sum of all is known."""
+
+_ROUGH = 0.1
+"""Relative uncertainty of what a geometry makes of a variance."""
+
 _CLEAR = 3.0
 """Means count in full where their squares are far above this many variances of their noise."""
 
@@ -99,7 +105,7 @@ class Spreads:
             error = math.sqrt(moments.square_scale**2 + 4.0 * float(taken.sum()) * noise)
             total = float(_combined(moments.squares[0] - taken.sum(), error, filled, doubt))
             even = np.full(columns.size, total / columns.size)
-            return cls(centres, even, 1e-9 * even, columns)
+            return cls(centres, even, _UNEVEN * even, columns)
         seen = moments.squares[columns] - taken
         sharp = float((errors**-2.0).sum())
         average = float(np.average(seen, weights=errors**-2.0))
@@ -108,7 +114,7 @@ class Spreads:
         scatter = max(0.0, float(np.mean((seen - mean) ** 2 - errors**2)))
         trust = scatter / (scatter + errors**2)
         left = np.maximum(errors * np.sqrt(trust), 1e-9 * mean)
-        return cls(centres, _above_zero(trust * seen + (1.0 - trust) * mean, left), left, columns)
+        return cls(centres, above_zero(trust * seen + (1.0 - trust) * mean, left), left, columns)
 
     @property
     def signal(self) -> Vector:
@@ -120,10 +126,10 @@ class Spreads:
 def _combined(seen: float, error: float, expected: float, doubt: float) -> Vector:
     """A measurement and an expectation, each by its precision, and above 0."""
     sharp = error**-2.0 + doubt**-2.0
-    return _above_zero(np.array((seen * error**-2.0 + expected * doubt**-2.0) / sharp), np.array(sharp**-0.5))
+    return above_zero(np.array((seen * error**-2.0 + expected * doubt**-2.0) / sharp), np.array(sharp**-0.5))
 
 
-def _above_zero(mean: Vector, deviation: Vector) -> Vector:
+def above_zero(mean: Vector, deviation: Vector) -> Vector:
     """Mean of a normal law on condition that it is above 0."""
     ratio = np.clip(mean / deviation, -30.0, 1e6)
     shift = np.exp(norm.logpdf(ratio) - norm.logcdf(ratio))
@@ -146,11 +152,12 @@ class Belief:
 @final
 @dataclass(frozen=True)
 class Coordinates:
-    """A geometry, and the weighted second moments expected in it, for each coordinate; a record counts
-    `counted` on average."""
+    """A geometry, and the weighted second moments expected in it, for each coordinate, with their standard
+    errors; a record counts `counted` on average."""
 
     geometry: Geometry
     diagonal: Vector
+    errors: Vector
     counted: float
 
     @classmethod
@@ -192,6 +199,8 @@ class Coordinates:
         scale, diagonal = np.ones(problem.columns), np.zeros(problem.columns)
         scale[spreads.columns] = np.sqrt(stretch)
         diagonal[spreads.columns] = spreads.variances * stretch
+        errors = np.zeros(problem.columns)
+        errors[spreads.columns] = spreads.errors * stretch
         shift = None
         if constant:
             assert problem.constant is not None
@@ -208,7 +217,7 @@ class Coordinates:
             constant=problem.constant if constant else None,
         )
         counted = min(1.0, _COUNTED + (1.0 - _COUNTED) * (lengths - _SHORTEST))
-        return cls(geometry, counted * diagonal, counted)
+        return cls(geometry, counted * diagonal, np.hypot(errors, _ROUGH * diagonal), counted)
 
 
 def cap_for(trace: float, problem: Problem, belief: Belief, mu: float) -> float:

@@ -31,7 +31,8 @@ _FIRST_DOUBT = 0.3
 _CORRELATED = 0.02
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
 
-_LEAST_GAIN = 0.5
+_NEVER = 1e9
+_LEAST_GAIN = 0.7
 """Where one answer tells more than the prior, its gain: then errors of H die out, and means of later weights
 remove what noise that lets in."""
 
@@ -78,17 +79,16 @@ class Posterior:
     def prior(
         cls, moments: SecondMoments, counted: float, ridge: Vector, outputs: int, deviation: float
     ) -> Posterior:
-        """Signal goes with the root of each eigenvalue; a record counts `counted` on average. The risk may
-        bend more than S says by what noise can hide in it; less likely the more."""
+        """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
+        bend more than S says by what noise can hide in it, less likely the more, and no more than twice that."""
         spectrum = moments.spectrum
         sizes, factors = (grid.ravel() for grid in np.meshgrid(deviation * _SIZES, _FACTORS, indexing="ij"))
         whole = spectrum / counted
-        shares = np.sqrt(whole) / float(np.sqrt(whole).sum())
-        priors = np.outer(sizes**2 / factors, shares / whole)
+        priors = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
         evidence = -0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2 - np.log(factors)
         evidence -= np.where(factors > 1.0, 2.0 * np.log1p(factors / hidden), 0.0)
-        evidence -= np.where(factors > 2.0 * hidden, 20.0, 0.0)
+        evidence -= np.where(factors > 2.0 * hidden, _NEVER, 0.0)
         means = np.zeros((sizes.size, outputs, spectrum.size))
         error = min(_CORRELATED, moments.error)
         return cls(spectrum, whole, ridge, error, sizes, factors, priors, means, priors.copy(), evidence)

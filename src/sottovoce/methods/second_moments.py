@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
+from sottovoce.methods.coordinates import above_zero
+
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.questions import Answer
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 _CLEAR = 1.4
 """Eigenvalues count from this many edges of the noise on."""
 
-_FLOOR = 0.5
-"""No eigenvalue is taken for less than this part of the edge, or of the mean if that is less."""
+_FLOOR = 0.8
+"""No eigenvalue is taken for less than this part of the edge, or of what the diagonal alone gives."""
 
 
 @final
@@ -25,8 +27,8 @@ _FLOOR = 0.5
 class SecondMoments:
     """An estimate of the weighted second moments: eigenvalues `spectrum`, eigenvectors `vectors` (columns).
 
-    Symmetric noise of scale s has eigenvalues up to the edge s sqrt(2d). Of the noisy matrix minus the
-    expected diagonal an eigenvalue e beyond it is kept at sqrt(e^2 - edge^2), by which the squared error is
+    Symmetric noise of scale s has eigenvalues up to the edge s sqrt(2d). Of the noisy matrix minus its
+    likely diagonal an eigenvalue e beyond it is kept at sqrt(e^2 - edge^2), by which the squared error is
     least: noise lengthens a true one and turns its vector away. `edge` is what may still be hidden,
     `error` the mean square of what the estimate may miss of an entry."""
 
@@ -36,11 +38,15 @@ class SecondMoments:
     error: float
 
     @classmethod
-    def of(cls, noisy: Answer[Matrix], expected: Vector) -> SecondMoments:
+    def of(cls, noisy: Answer[Matrix], expected: Vector, errors: Vector) -> SecondMoments:
+        """From a noisy matrix, and what its diagonal was expected to be with what standard errors."""
         edge = noisy.scale * math.sqrt(2.0 * expected.size)
+        sharp, told = errors**-2.0, noisy.scale**-2.0
+        mean = (sharp * expected + told * np.diag(noisy.value)) / (sharp + told)
+        expected = above_zero(mean, (sharp + told) ** -0.5)
         values, vectors = linalg.eigh(noisy.value - np.diag(expected))
         freed = np.sign(values) * np.sqrt(np.maximum(values**2 - (_CLEAR * edge) ** 2, 0.0))
         values, vectors = linalg.eigh(np.diag(expected) + (vectors * freed) @ vectors.T)
-        mean = float(expected.mean())
-        floor = min(_FLOOR * edge, _FLOOR * mean) + 1e-3 * mean
+        alone = expected @ vectors**2
+        floor = np.minimum(_FLOOR * edge, _FLOOR * alone) + 1e-3 * float(expected.mean())
         return cls(np.maximum(values, floor), vectors, edge, 0.5 * noisy.scale**2)
