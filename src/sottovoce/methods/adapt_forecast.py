@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.methods.adapt import insist_adaptable, share
+from sottovoce.methods.adapt import insist_adaptable, share, steps_for
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Prospect
 from sottovoce.methods.measurement import curvature_in_doubt
@@ -57,7 +57,7 @@ class AdaptProspect(Prospect):
             quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)),
             *self._measured(quotes),
         )
-        return Costs(steps=method.steps, noise=noise)
+        return Costs(steps=steps_for(quotes.problem, method.steps), noise=noise)
 
     def _bound(self, quotes: Quotes) -> float:
         """What the measurement certifies where half the noise of the best step is left."""
@@ -79,8 +79,9 @@ class AdaptProspect(Prospect):
         aside = method.moments_share + method.gram_share + method.measure_share
         left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes)
         paid: list[int] = []
-        for step in range(method.steps):
-            paid.append(int((left - sum(paid)) * share(step, method.steps)))
+        steps = steps_for(quotes.problem, method.steps)
+        for step in range(steps):
+            paid.append(int((left - sum(paid)) * share(step, steps)))
         return tuple(paid)
 
     def _curvature_units(self, quotes: Quotes) -> int:

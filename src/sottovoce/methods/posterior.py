@@ -32,6 +32,8 @@ _CORRELATED = 0.02
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
 
 _NEVER = 1e9
+"""Evidence against what cannot be."""
+
 _LEAST_GAIN = 0.7
 """Where one answer tells more than the prior, its gain: then errors of H die out, and means of later weights
 remove what noise that lets in."""
@@ -80,7 +82,7 @@ class Posterior:
         cls, moments: SecondMoments, counted: float, ridge: Vector, outputs: int, deviation: float
     ) -> Posterior:
         """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
-        bend more than S says by what noise can hide in it, less likely the more, and no more than twice that."""
+        bend more than S says by what noise can hide in it: less likely the more, at most by twice that."""
         spectrum = moments.spectrum
         sizes, factors = (grid.ravel() for grid in np.meshgrid(deviation * _SIZES, _FACTORS, indexing="ij"))
         whole = spectrum / counted
