@@ -4,8 +4,6 @@
 pip; `requirements` the same with extras, to be installed; `extras` those that tests use; `lock` the files
 that pip reports it would install, each with its hash and no address. Needs nothing but pip."""
 
-# ruff: noqa: T201 - a script prints
-
 from __future__ import annotations
 
 import hashlib

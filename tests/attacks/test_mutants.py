@@ -1,4 +1,4 @@
-"""A dozen of the seeded defects in every run; `python -m tests.attacks.mutants` plants them all."""
+"""Six of the seeded defects in every run; `python -m tests.attacks.mutants` plants them all."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import pytest
 from tests.attacks.mutants.catalogue import CATALOGUE
 from tests.attacks.mutants.harness import SOURCE, Mutant, killed, run_tests
 
+FEW = CATALOGUE[:12:2]
 
-@pytest.mark.parametrize("mutant", CATALOGUE[:12], ids=lambda mutant: mutant.name)
+
+@pytest.mark.parametrize("mutant", FEW, ids=lambda mutant: mutant.name)
 def test_a_seeded_defect_is_noticed(mutant: Mutant) -> None:
     assert killed(mutant)
 
 
 def test_the_same_tests_pass_on_the_sound_source() -> None:
-    tests = " ".join(sorted({mutant.tests for mutant in CATALOGUE[:12]}))
+    tests = " ".join(sorted({mutant.tests for mutant in FEW}))
     assert run_tests(SOURCE.parent, tests) == 0
 
 

@@ -1,6 +1,7 @@
 """Neighbours that give the same released answers give the same bytes, charges and decisions.
 
-`python -m tests.attacks.replay` tries 10,000 pairs."""
+`python -m tests.attacks.replay` tries 10,000 pairs. Here there are 16 for each method: of pairs that differ
+in their twelfth digit more than a quarter tell, as the control shows, so that 16 stay silent but for 1 %."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sottovoce.privacy.oracle import Oracle
 from tests.attacks.replay.pairs import _heard, differences, methods, setting, tables
 from tests.doubles import Recorder, Replay
 
-PAIRS = 500
+PAIRS = 200
 
 
 @pytest.mark.parametrize("method", methods())

@@ -115,7 +115,9 @@ def test_the_noise_released_has_the_scale_that_was_charged(query: Query, sensiti
     ledger = Ledger(BUDGET)
     ask = Oracle(risk, ledger.run(BUDGET), noise)
     units = ask.units_left // 5000
-    answers = [QUESTIONS[query](ask, units) for _ in range(4000)]
+    answers = [QUESTIONS[query](ask, units)]
+    while len(answers) * noise.tape[0].size < 4000:
+        answers.append(QUESTIONS[query](ask, units))
     errors = np.concatenate([(a - b) for a, b in zip(noise.tape, noise.exact, strict=True)])
     charged = ledger.history[0].event
     assert charged.sensitivity >= sensitivity(risk)

@@ -21,7 +21,7 @@ def risk() -> sv.Risk:
 def test_majorize_certifies_the_papers_tolerances_from_a_random_start(
     risk: sv.Risk, epsilon: float, gradient: float
 ) -> None:
-    for seed in range(5):
+    for seed in range(2):
         result = sv.minimize(
             risk,
             budget=sv.Budget(epsilon=epsilon, delta=1.0 / risk.n),
