@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Question, Questions
 
@@ -61,6 +62,11 @@ class Adapt(Method):
         for name in ("moments_share", "gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) <= 0.2:
                 raise ParameterError(f"{name} must be above 0 and at most 0.2.")
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.adapt_forecast import AdaptProspect
+
+        return AdaptProspect(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
