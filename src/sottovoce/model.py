@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
+    from sottovoce.inference.listing import ListedCoefficient
     from sottovoce.inference.summary import Summary
     from sottovoce.inference.terms import UserTerms
     from sottovoce.report import Card
@@ -179,29 +179,19 @@ class Model:
 
         return recalibrated(self, table, budget=budget, **options)
 
+    def coefficients(self) -> tuple[ListedCoefficient, ...]:
+        """The model's own coefficients per unit of each column, each with about the sd of its privacy noise.
+
+        With or without `inference`: nothing is asked for it; see `Result.coefficient_noise`."""
+        from sottovoce.inference.listing import listed
+
+        return listed(self.result.weights, self.result.noise, self.terms())
+
     def card(self) -> Card:
         """What the report says about this model beyond its result."""
-        from sottovoce.data.encoding import feature_names
-        from sottovoce.report.card import Card, Measured
+        from sottovoce.exports.card import card_of
 
-        assert self.schema.target is not None
-        return Card(
-            dataset=self.dataset,
-            features=feature_names(self.schema),
-            unit=self.scale[1] / math.sqrt(self.schema.blocks),
-            outputs=tuple(map(str, self.classes_)) if self._outputs > 1 else (),
-            target=self.schema.target.name,
-            schema_digest=self.schema.digest,
-            trained=self.created,
-            summary=None if self.result.inference is None else self.summary(),
-            versions=self.versions,
-            purpose=self.purpose,
-            contact=self.contact,
-            measured=tuple(
-                Measured(part.name, part.value, part.low, part.high, part.confidence, part.n)
-                for part in self.figures
-            ),
-        )
+        return card_of(self)
 
     @property
     def _scorecard(self) -> Scorecard:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sottovoce.accounting.relations import filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import finite, read_json, rebuilt, write
+from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.inference.findings import LastAnswers
 from sottovoce.inference.terms import UserTerms, named, plain_terms
 
@@ -91,7 +92,8 @@ class TraceRow:
 class Outcome:
     """What a method returns: the answers taken at `weights`, one of at most `tests` such points.
 
-    `trained` says in words which risk the steps followed, where that is not the user's own."""
+    `trained` says in words which risk the steps followed, where that is not the user's own; `noise` is about
+    what the answers' noise left in the weights."""
 
     weights: Vector
     stop: Stop
@@ -101,6 +103,7 @@ class Outcome:
     hessian: Answer[Matrix] | None
     tests: int
     trained: str = ""
+    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,7 +113,7 @@ class Result:
     `ledger` names the ledger that was charged and `ledger_head` seals its charges: see `Ledger.verify`.
     `lineage` lists the runs it was computed from, its own last: the guarantee covers them all. `spending` is
     the part of the run's budget that each kind of query was charged, `caveats` what is not promised, in plain
-    words, `choice` why `method="auto"` took the method."""
+    words, `choice` why `method="auto"` took the method, `noise` about how far noise moved the weights."""
 
     weights: Vector
     stop: Stop
@@ -129,6 +132,7 @@ class Result:
     caveats: tuple[str, ...] = ()
     lineage: tuple[Preset, ...] = ()
     choice: str = ""
+    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def __post_init__(self) -> None:
         mark(self.weights, self.origin)
@@ -153,6 +157,13 @@ class Result:
             value_asked=True,
         )
         return Origin((unlisted,), self.ledger, self.simulated)
+
+    @property
+    def coefficient_noise(self) -> Vector | None:
+        """About the sd of the noise for privacy in each weight; None where `noise.reason` says why.
+
+        Nothing is asked for it: what was added is known, how far steps shrink it is estimated."""
+        return self.noise.deviations
 
     def __repr__(self) -> str:
         return (
@@ -199,6 +210,7 @@ class Result:
             "tolerance": None if self.tolerance is None else asdict(self.tolerance),
             "trace": [asdict(row) for row in self.trace],
             "inference": None if self.inference is None else self.inference.to_dict(),
+            "noise": self.noise.to_dict(),
             "spending": self.spending,
             "simulated": self.simulated,
             "ledger": self.ledger,
@@ -245,6 +257,7 @@ class Result:
                 caveats=caveats if lineage else tuple(dict.fromkeys((*caveats, UNLISTED))),
                 lineage=lineage,
                 choice=str(raw.get("choice", "")),
+                noise=CoefficientNoise.from_dict(raw.get("noise"), weights.size),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(

@@ -136,6 +136,7 @@ def minimize(
         ledger_head="" if ledger is None else ledger.head,
         caveats=(*problem.caveats, guarantee.caveat) if guarantee.caveat else problem.caveats,
         lineage=lineage,
+        noise=outcome.noise,
         version=VERSION,
     )
 

@@ -121,6 +121,7 @@ def fit(
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.files import write
+    from sottovoce.inference.listing import listing
     from sottovoce.report import render
     from sottovoce.result import Tolerance
 
@@ -163,8 +164,9 @@ def fit(
     summary = None if model.result.inference is None else model.summary()
     summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:
+        listed = {"coefficients": [line.to_dict() for line in model.coefficients()]}
         figures = {figure.name: asdict(figure) for figure in model.figures}
-        out.say_json({**written, **out.summary(model.result), **summarized, "figures": figures})
+        out.say_json({**written, **out.summary(model.result), **summarized, **listed, "figures": figures})
         return
     if quiet:
         return
@@ -183,7 +185,7 @@ def fit(
             "Wrote": ", ".join(written.values()),
         }
     )
-    if summary is not None:
-        out.say_text(str(summary))
+    listed_text = listing(model.coefficients(), result.noise.reason) if summary is None else str(summary)
+    out.say_text(listed_text)
     if account is None and not result.simulated:
         out.remark("No ledger was charged: another model on these records adds its budget to this one.")

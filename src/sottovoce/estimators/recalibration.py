@@ -105,6 +105,7 @@ def _together(trained: Result, found: Result, weights: Any, line: tuple[float, f
     return replace(
         found,
         weights=weights,
+        noise=trained.noise.times(line[0]),
         guarantee=guarantee,
         lineage=lineage,
         simulated=guarantee.simulated,

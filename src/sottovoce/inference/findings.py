@@ -53,7 +53,7 @@ class LastAnswers:
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> LastAnswers:
         """The findings of `to_dict`; KeyError, TypeError or ValueError for anything else."""
-        weights, gradient, moved = (_finite_vector(raw[name]) for name in ("weights", "gradient", "moved"))
+        weights, gradient, moved = (finite_vector(raw[name]) for name in ("weights", "gradient", "moved"))
         outputs, basis = int(raw["outputs"]), np.array(raw["basis"], dtype=np.float64)
         columns = weights.size // outputs
         fits = gradient.shape == weights.shape == moved.shape and basis.shape == (columns, columns)
@@ -69,8 +69,8 @@ class LastAnswers:
             basis=basis,
             gradient=gradient,
             moved=moved,
-            hessian=_symmetric(raw["hessian"], weights.size),
-            moment=_symmetric(raw["moment"], weights.size),
+            hessian=symmetric(raw["hessian"], weights.size),
+            moment=symmetric(raw["moment"], weights.size),
             robust=bool(raw["robust"]),
             likelihood=bool(raw["likelihood"]),
             constant=None if raw["constant"] is None else int(raw["constant"]),
@@ -110,15 +110,15 @@ def mean_curvature(hessian: Matrix, scale: float, spread: float) -> float:
     return max(float(np.trace(hessian)), scale * math.sqrt(len(hessian)), 1e-300) / spread
 
 
-def _finite_vector(raw: Any) -> Vector:
+def finite_vector(raw: Any) -> Vector:
     found = np.array(raw, dtype=np.float64)
     if found.ndim != 1 or not np.all(np.isfinite(found)):
         raise ValueError("a vector of finite numbers is missing")
     return found
 
 
-def _symmetric(raw: Any, size: int) -> Matrix:
-    lower = _finite_vector(raw)
+def symmetric(raw: Any, size: int) -> Matrix:
+    lower = finite_vector(raw)
     matrix = np.zeros((size, size))
     matrix[np.tril_indices(size)] = lower
     return np.asarray(matrix + np.tril(matrix, -1).T)

@@ -48,6 +48,11 @@ class Coefficient:
     privacy: float
 
     @property
+    def below_noise(self) -> bool:
+        """Whether it is smaller than the sd of the noise in it."""
+        return not math.isnan(self.privacy) and self.statistic**2 < self.privacy
+
+    @property
     def values(self) -> tuple[str | float, ...]:
         """In the order of COLUMNS."""
         return (

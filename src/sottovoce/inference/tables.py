@@ -6,6 +6,8 @@ import html
 import math
 from typing import TYPE_CHECKING
 
+from sottovoce.inference.listing import MARK
+
 if TYPE_CHECKING:
     from sottovoce.inference.summary import Coefficient, Summary
 
@@ -17,7 +19,8 @@ def heads(summary: Summary) -> list[str]:
 
 
 def cells(line: Coefficient) -> list[str]:
-    privacy = "" if math.isnan(line.privacy) else f"{100.0 * line.privacy:.0f} %"
+    mark = f" {MARK}" if line.below_noise else ""
+    privacy = "" if math.isnan(line.privacy) else f"{100.0 * line.privacy:.0f} %{mark}"
     return [
         line.term,
         _number(line.estimate),
@@ -40,6 +43,8 @@ def notes(summary: Summary) -> list[str]:
         if summary.robust
         else "Standard errors take the model to be right; robust=True does without.",
     ]
+    if any(line.below_noise for line in summary.lines):
+        said.append(f"{MARK} The estimate is smaller than the sd of the noise for privacy in it.")
     said += [f"{column}: compared with {name}." for column, name in summary.references.items()]
     return said + [f"{remark[0].upper()}{remark[1:]}." for remark in summary.remarks]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates, groups, told_apart
 from sottovoce.methods.log_odds import LIMITS
@@ -17,6 +18,7 @@ from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.methods.outlook import Outlook
 from sottovoce.methods.posterior import Posterior
+from sottovoce.methods.propagation import Passage, noise_along
 from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient
@@ -84,7 +86,7 @@ class Adapt(Method):
         if stop is Stop.FINISHED and goal.tolerance is not None:
             met = outcome.certificate.meets(goal.tolerance)
             stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
-        return replace(outcome, stop=stop, trained=descent.trained)
+        return replace(outcome, stop=stop, trained=descent.trained, noise=descent.noise)
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         insist_adaptable(problem)
@@ -122,7 +124,8 @@ class Adapt(Method):
 class Descent:
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
-    `vectors` are the axes of the posterior; `limit` is where slopes were cut off last."""
+    `vectors` are the axes of the posterior; `limit` is where slopes were cut off last; `noise` is about what
+    the noise of all answers leaves in the weights."""
 
     inside: Questions
     chosen: Coordinates
@@ -132,12 +135,15 @@ class Descent:
     mu: float
     steps: int
     limit: float = 1.0
+    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def followed(self, walk: Walk, kept: int) -> Vector:
         """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
         geometry = self.chosen.geometry
         u = self._turned(geometry.from_user(walk.w))
         mean, weight, told = np.zeros_like(u), 0, np.zeros_like(u[0])
+        passages: list[Passage] = []
+        counted: list[int] = []
         for step in range(self.steps):
             question, place = self._question(u, first=not np.any(u))
             usual = moved_by(self.inside, question) / self.mu * math.sqrt(self.steps)
@@ -150,11 +156,18 @@ class Descent:
                 gradient = gradient - gradient.mean(axis=0)
             self.posterior.hear(u, gradient, answer.scale, self.bends.curves(self.posterior, place), usual)
             u = self._within(self.posterior.estimate)
-            if 2 * step >= self.steps - 1:
+            counted.append(answer.units if 2 * step >= self.steps - 1 else 0)
+            if self.posterior.passage is not None:
+                passages.append(self.posterior.passage)
+            if counted[-1]:
                 mean, weight = mean + answer.units * u, weight + answer.units
                 told = self.posterior.told(usual, self._curvature)[int(np.argmax(self.posterior.weights))]
             self._note(walk, answer, geometry.to_user(self._back(u)))
         ended = told * mean / max(weight, 1) + (1.0 - told) * u
+        ends = [told * (units / max(weight, 1)) for units in counted]
+        ends[-1] = ends[-1] + (1.0 - told)
+        basis = geometry.matrix.T @ self.vectors
+        self.noise = noise_along(basis, passages, ends, len(u), centred=True)
         return walk.problem.within_limit(geometry.to_user(self._back(ended)))
 
     @property

@@ -11,6 +11,8 @@ import numpy as np
 
 from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.inference.coefficient_noise import CoefficientNoise
+from sottovoce.methods.propagation import UNACCOUNTED
 from sottovoce.problem import LARGEST_MATRIX, Calibration
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
@@ -171,6 +173,7 @@ class Walk:
             gradient=None if seen is None or not seen.level else seen.gradient,
             hessian=None if seen is None else seen.hessian,
             tests=max(1, self.levels.gradient_tests),
+            noise=CoefficientNoise(reason=UNACCOUNTED),
         )
 
 

@@ -100,6 +100,8 @@ class Majorize(Method):
         if stop is Stop.STEPS_EXHAUSTED:
             walk.w = rule.mean
             stop = measure(walk, levels.at_the_end(), aside.curvature)
+            noise = step.noise_left(walk.problem, walk.w, rule.weights)
+            return replace(walk.outcome(stop), noise=noise)
         return walk.outcome(stop)
 
     def designer(self, problem: Problem, mu: float) -> Designer:
@@ -145,7 +147,7 @@ class Majorization(Rule):
     """One gradient a visit; a step by the majorizer, or the end, or a way out of a saddle.
 
     `kept` units stay for the end of the run. `mean` is that of the points reached, each weighing the eighth
-    power of its number: about that of their last fifth."""
+    power of its number: about that of their last fifth; `weights` are these weights."""
 
     step: StepRule
     test: StoppingTest
@@ -155,6 +157,7 @@ class Majorization(Rule):
     kept: int = 0
     visit_number: int = 0
     mean: Vector = field(default_factory=lambda: np.zeros(1))
+    weights: list[float] = field(default_factory=list)
 
     def visit(self, walk: Walk) -> Stop | None:
         left = walk.ask.units_left - self.curvature_units - self.kept
@@ -163,7 +166,9 @@ class Majorization(Rule):
         spent = here.gradient.units
         if not self.test.gradient(here, walk.problem):
             walk.record("gradient step", spent, step=self.step.gradient_step(walk, here).vector)
-            self.mean = self.mean + (walk.w - self.mean) * (_LATE + 1.0) / (self.visit_number + _LATE)
+            weight = (_LATE + 1.0) / (self.visit_number + _LATE)
+            self.mean = self.mean + (walk.w - self.mean) * weight
+            self.weights = [*((1.0 - weight) * earlier for earlier in self.weights), weight]
             return None
         if self.test.curvature(here, walk.problem):
             walk.record("stop", spent)

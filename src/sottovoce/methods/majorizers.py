@@ -80,12 +80,16 @@ class Majorized(StepRule):
         """Q = G I, G the Lipschitz constant of the gradient: no row bends the risk more."""
         return cls(np.full(problem.columns, problem.smoothness), None, relaxation)
 
+    @property
+    def lengths(self) -> Vector:
+        """c / (Q + L) along each direction."""
+        return np.asarray(self.relaxation / (self.curvature + self.damping))
+
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
         blocks = here.gradient.value.reshape(-1, self.curvature.size)
         if self.basis is None:
-            return Step((-self.relaxation * blocks / (self.curvature + self.damping)).ravel())
-        turned = (blocks @ self.basis) / (self.curvature + self.damping)
-        return Step((-self.relaxation * turned @ self.basis.T).ravel())
+            return Step((-blocks * self.lengths).ravel())
+        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel())
 
     def variance(self, w: Vector, spectrum: Vector) -> float:
         """Variance of the linear predictor, averaged over outputs, for second moments along the basis."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from sottovoce.methods.propagation import Passage
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,7 +66,8 @@ class Posterior:
     """Means (hypotheses by outputs by directions) and variances of u* along the eigenvectors of S.
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
-    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation."""
+    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
+    `passage` is how the last answer moved the estimate, and how the risk is believed to bend there."""
 
     spectrum: Vector
     whole: Vector
@@ -76,6 +79,7 @@ class Posterior:
     means: Matrix
     variances: Matrix
     evidence: Vector
+    passage: Passage | None = None
 
     @classmethod
     def prior(
@@ -165,6 +169,8 @@ class Posterior:
         gain = np.maximum(gain, _LEAST_GAIN * self.told(usual, curve.across))
         gain = np.minimum(gain, (_OVERSHOT * curve.across / curve.highest)[:, None])
         self.means = self.means + gain[:, None, :] * (away + moved)
+        costs = self._costs
+        self.passage = Passage(costs @ (gain / bends), scale, costs @ bends)
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
 
     def _along(

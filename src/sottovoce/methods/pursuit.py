@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from sottovoce.methods.designs import Design, Designer
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
+from sottovoce.methods.propagation import Passage, StepRecord, expected_bend, noise_along
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.inference.coefficient_noise import CoefficientNoise
     from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.problem import Problem
     from sottovoce.questions import Answer
 
 
@@ -25,13 +29,18 @@ class Pursuit(StepRule):
 
     `spectrum` are the second moments of the features along the majorizer's basis, as far as a release showed
     them, and `noise` is the variance that noise has left in the linear predictor; without a spectrum the
-    damping stays as designed."""
+    damping stays as designed. `passed` has the damping of each step and the scale of its gradient."""
 
     designer: Designer
     design: Design
     majorizer: Majorized
     spectrum: Vector | None = None
     noise: float = 0.0
+    passed: list[tuple[float, float]] = field(default_factory=list)
+    record: StepRecord = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.record = StepRecord(self.majorizer.curvature)
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
         rule = replace(self.majorizer, damping=self.design.damping)
@@ -41,7 +50,27 @@ class Pursuit(StepRule):
             damping = self.designer.damping(self.design, self.spectrum, self.majorizer.curvature, found)
             rule = replace(rule, damping=damping)
             self.noise += rule.noise_left(here.gradient.scale, self.spectrum)
-        return rule.gradient_step(walk, here)
+        step = rule.gradient_step(walk, here)
+        trace = walk.problem.outputs * float(rule.lengths.sum())
+        self.record.add(here.gradient, step.vector, trace)
+        self.passed.append((rule.damping, here.gradient.scale))
+        return step
+
+    def noise_left(self, problem: Problem, w: Vector, weights: Sequence[float]) -> CoefficientNoise:
+        """About what the noise of all steps leaves in the mean w of the points they led to.
+
+        Without second moments the curvature is taken for a multiple of the majorizer's."""
+        rule = self.majorizer
+        if self.spectrum is None:
+            prior = 0.1 if self.design.shape is MajorizerShape.SCALAR else 0.6
+            bend = self.record.multiple(prior / problem.widest_row, 1.0) * rule.curvature
+        else:
+            deviation = math.sqrt(rule.variance(w, self.spectrum))
+            bend = expected_bend(problem, deviation) * self.spectrum
+        passages = [
+            Passage(replace(rule, damping=damping).lengths, scale, bend) for damping, scale in self.passed
+        ]
+        return noise_along(rule.basis, passages, weights, problem.outputs)
 
 
 def pursuit(walk: Walk, units: int, designer: Designer, design: Design) -> Pursuit:

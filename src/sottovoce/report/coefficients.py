@@ -31,11 +31,26 @@ def coefficients(result: Result, card: Card) -> str:
 def _weights(result: Result, card: Card) -> str:
     unit = 1.0 if card.unit is None else card.unit
     values = [unit * float(weight) for weight in result.weights]
+    found = result.coefficient_noise
+    noise = [None] * len(values) if found is None else [unit * float(sd) for sd in found]
     names = card.names(len(values))
     order = sorted(range(len(values)), key=lambda j: (-abs(values[j]), j))
     reach = max([abs(value) for value in values] + [1e-300])
-    rows = [_row([names[j], number(values[j])], charts.span(values[j], reach)) for j in order]
-    return _meaning(card) + words.without_intervals() + _folded(rows, ["feature", "effect", ""])
+    rows = [
+        _row([names[j], number(values[j]), _noise(values[j], noise[j])], charts.span(values[j], reach))
+        for j in order
+    ]
+    said = _meaning(card) + words.without_intervals() + element("p", words.noise(result.noise.reason))
+    return said + _folded(rows, ["feature", "effect", "noise", ""])
+
+
+def _noise(value: float, noise: float | None) -> str:
+    """About the sd of the noise; marked where the effect is smaller."""
+    if noise is None:
+        return ""
+    if abs(value) >= noise:
+        return number(noise)
+    return element("strong", f"{number(noise)} *", title="the effect is smaller than its noise")
 
 
 def _line(line: Coefficient, reach: float) -> str:

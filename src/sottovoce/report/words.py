@@ -130,6 +130,17 @@ def without_intervals() -> str:
     )
 
 
+def noise(reason: str) -> str:
+    """What the column of noise beside weights means, or why it is empty."""
+    if reason:
+        return f"How far the noise for privacy moved each effect is not known: {text(reason)}."
+    return (
+        "Noise is about how far the noise for privacy moves an effect from one run to the next on the same "
+        "records (one standard deviation, estimated without a further question). An effect smaller than its "
+        "noise is marked *: it may be nothing else. The chance of the sample comes on top."
+    )
+
+
 def with_intervals(confidence: float) -> str:
     return (
         f"Each interval holds with {level(confidence)} confidence, for the population the records were drawn "

@@ -1,0 +1,30 @@
+"""What a report says about a model beyond its result."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sottovoce.data.encoding import feature_names
+from sottovoce.report.card import Card, Measured
+
+
+def card_of(model: Any) -> Card:
+    """The card of a `Model`: names, versions and what was declared."""
+    return Card(
+        dataset=model.dataset,
+        features=feature_names(model.schema),
+        unit=model.scale[1] / math.sqrt(model.schema.blocks),
+        outputs=tuple(map(str, model.classes_)) if len(model.weights) > 1 else (),
+        target=model.schema.target.name,
+        schema_digest=model.schema.digest,
+        trained=model.created,
+        summary=None if model.result.inference is None else model.summary(),
+        versions=model.versions,
+        purpose=model.purpose,
+        contact=model.contact,
+        measured=tuple(
+            Measured(part.name, part.value, part.low, part.high, part.confidence, part.n)
+            for part in model.figures
+        ),
+    )

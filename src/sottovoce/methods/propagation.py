@@ -1,0 +1,128 @@
+"""How the noise of each step reaches the weights returned: linearised, from public and released numbers.
+
+A step u <- u - P (g(u) + e), e of known scale, passes on what was there by I - P H, H the Hessian on the way.
+Steps share a basis in which P is diagonal, and H nearly so: along a direction the noise of step k reaches the
+mean of the last m points as p_k (1/m) sum over these points of the product of 1 - p h over steps in between.
+H is not released: it is the mean of phi'' that the size of the linear predictor suggests, times released
+second moments, or where none were asked for the curvature that successive gradients show. Hence approximate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from sottovoce.inference.coefficient_noise import CoefficientNoise
+from sottovoce.methods.log_odds import log_odds
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer
+
+_LOGISTIC = "logistic"
+_TYPICAL_BEND = 0.8
+"""Mean phi'' near a minimizer in units of its supremum, for losses of residuals."""
+
+UNACCOUNTED = (
+    "this method's steps, or where it stops, are no linear function of the noise in its gradients; "
+    "methods adapt and majorize without a tolerance keep account of it"
+)
+NO_STEP = "no step was taken: these are the weights that the run started from"
+
+
+class Passage(NamedTuple):
+    """One step along each direction: its length p per unit of gradient, the noise's sd, and the curvature."""
+
+    lengths: Vector
+    scale: float
+    curvature: Vector
+
+
+def variances(passages: Sequence[Passage], weights: Sequence[Vector | float]) -> Vector:
+    """What noise leaves along each direction in the mean of the points after each step, by their weights."""
+    left = np.zeros_like(passages[0].lengths)
+    reaching = np.zeros_like(left)
+    for (lengths, scale, curvature), weight in zip(reversed(passages), reversed(weights), strict=True):
+        reaching = reaching + weight
+        left += (scale * lengths * reaching) ** 2
+        reaching = reaching * (1.0 - lengths * curvature)
+    return left
+
+
+def noise_along(
+    basis: Matrix | None,
+    passages: Sequence[Passage],
+    weights: Sequence[Vector | float],
+    outputs: int,
+    *,
+    centred: bool = False,
+) -> CoefficientNoise:
+    """Noise in the weights of steps along the columns of `basis`, one output's weights by directions, or
+    along each weight if there is none.
+
+    What outputs have in common does not move a softmax: nothing contracts its noise, unless it is `centred`
+    away."""
+    if not passages:
+        return CoefficientNoise(reason=NO_STEP)
+    found = variances(passages, weights)
+    common = np.zeros_like(found)
+    if outputs > 1 and not centred:
+        flat = [Passage(lengths, scale, np.zeros_like(lengths)) for lengths, scale, _ in passages]
+        common = variances(flat, weights)
+    return CoefficientNoise.along(basis, found, outputs, common)
+
+
+def expected_bend(problem: Problem, deviation: float) -> float:
+    """Mean phi'' where linear predictors have this root mean square.
+
+    Scores of K classes that have it each differ by sqrt(2K/(K-1)) times as much, and a softmax bends about
+    4/K times as much as two classes. A loss of residuals has 0.8 of the most: gradients may tell better."""
+    classes = problem.outputs
+    if classes > 1:
+        return log_odds(deviation * math.sqrt(2.0 * classes / (classes - 1.0))).curvature * 4.0 / classes
+    if problem.loss == _LOGISTIC:
+        return log_odds(deviation).curvature
+    return _TYPICAL_BEND * problem.curvature_high
+
+
+@final
+@dataclass
+class StepRecord:
+    """What gradients that steps followed show of the curvature, as a multiple of a `metric`.
+
+    Along a step s = -P g~ the gradient changes by <dg, s> = s'Hs, plus noise of mean scale^2 tr P; the metric
+    is a matrix, or a diagonal, of one output."""
+
+    metric: Matrix | Vector
+    curved: float = 0.0
+    moved: float = 0.0
+    doubt: float = 0.0
+    last: tuple[Answer[Vector], Vector, float] | None = None
+
+    def add(self, gradient: Answer[Vector], step: Vector, trace: float) -> None:
+        """A gradient, the step -P g~ it led to, and tr P."""
+        if self.last is not None:
+            before, way, expected = self.last
+            self.curved += float((gradient.value - before.value) @ way) - before.scale**2 * expected
+            self.moved += self._measured(way)
+            self.doubt += (before.scale**2 + gradient.scale**2) * float(way @ way)
+        self.last = gradient, step, trace
+
+    def multiple(self, prior: float, most: float) -> float:
+        """H in units of the metric, at least 0 and at most `most`: what was seen, and the prior with an sd
+        of a quarter of itself, each as far as it is certain."""
+        if not self.moved:
+            return prior
+        seen, doubt = self.curved / self.moved, max(self.doubt / self.moved**2, 1e-300)
+        trust = (0.25 * prior) ** 2 / ((0.25 * prior) ** 2 + doubt)
+        return min(max(0.0, trust * seen + (1.0 - trust) * prior), most)
+
+    def _measured(self, way: Vector) -> float:
+        blocks = way.reshape(-1, len(self.metric))
+        turned = blocks * self.metric if self.metric.ndim == 1 else blocks @ self.metric
+        return float(np.vdot(blocks, turned))
