@@ -150,11 +150,14 @@ class Model:
         """Coefficients in the units of the schema with standard errors, tests and intervals; asks nothing.
 
         Options: level=0.95, exp=False (odds ratios), simultaneous=False, against="region=north" and
-        within=None, see `inference.summary.summarized`. Needs a fit with inference=0.3 or another part."""
+        within=None (the schema's, if it declares one), see `inference.summary.summarized`. Needs a fit with
+        inference=0.3 or another part."""
         return self.result.summary(terms=self.terms(), **options)
 
     def predict_interval(self, table: Any, level: float = 0.95) -> Matrix:
-        """Score, number or expected count, its lower and upper end: three columns, of the model's mean."""
+        """Score, number or expected count, its lower and upper end: three columns, of the model's mean.
+
+        With more than two classes, log odds of the second, third, ... against the first: one more axis."""
         from sottovoce.inference.summary import predicted
 
         if self.result.inference is None:

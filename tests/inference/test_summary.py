@@ -13,7 +13,8 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.inference.measuring import insist_inferable
-from sottovoce.inference.summary import COLUMNS
+from sottovoce.inference.summary import COLUMNS, predicted
+from sottovoce.inference.terms import plain_terms
 from sottovoce.losses import Logistic, PseudoHuber, Savage
 from sottovoce.questions import ScoreMoment
 from tests import problems
@@ -128,6 +129,25 @@ def test_predictions_have_intervals_around_the_linear_predictor(model: sv.Model,
     assert np.all(found[:, 0] < found[:, 2])
 
 
+def test_a_declared_bound_ends_what_the_data_leave_open(tmp_path: Path) -> None:
+    path, schema = claims(tmp_path, '"north", "south", "west"')
+    scarce = {"epsilon": 0.05, "delta": 1e-6, "inference": 0.3, "simulate": 1}
+    open_ends = sv.fit(path, schema, **scarce).summary()
+    assert all(math.isinf(line.low) and math.isinf(line.high) for line in open_ends.lines)
+    declared = replace(schema, within=4.0)
+    assert sv.Schema.from_dict(declared.to_dict()) == declared
+    assert declared.digest != schema.digest
+    model = sv.fit(path, declared, **scarce)
+    found = model.summary()
+    assert all(-4.0 <= line.low < line.high <= 4.0 for line in found.lines if "region" in line.term)
+    assert any("was declared" in remark and "4" in remark for remark in found.remarks)
+    narrower = model.summary(within=2.0)
+    assert all(a.low >= b.low for a, b in zip(narrower.lines, found.lines, strict=True))
+    for wrong in (0.0, -1.0, math.inf, True, "5"):
+        with pytest.raises(ParameterError, match="within"):
+            replace(declared, within=wrong)
+
+
 def _frame(ages: list[int], regions: list[str]) -> object:
     import pandas as pd
 
@@ -167,6 +187,21 @@ def test_softmax_compares_classes_with_the_first() -> None:
     assert [line.term for line in summary.lines] == ["class 1: a", "class 1: b", "class 2: a", "class 2: b"]
     for line, value in zip(summary.lines, [1.5, 0.0, 0.0, -1.5], strict=True):
         assert abs(line.estimate - value) < 5.0 * line.error < 1.0
+
+
+def test_predictions_of_several_classes_have_intervals_against_the_first() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    scores = np.column_stack([np.zeros(len(X)), 1.5 * X[:, 0], -1.5 * X[:, 1]])
+    y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    risk = sv.SoftmaxRisk(sv.Records.from_arrays(X, y, labels=(0, 1, 2), radius=1.5, intercept=False))
+    result = sv.minimize(risk, budget=BUDGET, method="majorize", inference=0.4, simulate=0)
+    assert result.inference is not None
+    found = predicted(result.inference, plain_terms(result.inference), np.eye(2), 0.95)
+    assert found.shape == (2, 2, 3)
+    lines = result.summary().lines
+    assert found[0, 0] == pytest.approx([lines[0].estimate, lines[0].low, lines[0].high])
+    assert found[1, 1] == pytest.approx([lines[3].estimate, lines[3].low, lines[3].high])
 
 
 def test_nothing_is_asked_after_the_run_and_no_more_than_was_kept() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -86,6 +86,14 @@ def fit(
             help="Standard errors that hold whether or not the model does.", rich_help_panel=TRAINING
         ),
     ] = False,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            metavar="BOUND",
+            help="No feature alone moves the score by more: ends for intervals that the data leave open.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
     evaluate: Annotated[
         float,
         typer.Option(
@@ -126,6 +134,8 @@ def fit(
     from sottovoce.result import Tolerance
 
     declared = Schema.load(schema)
+    if within is not None:
+        declared = replace(declared, within=within)
     insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
     model = fitting.fit(

@@ -21,6 +21,7 @@ from sottovoce.data.schema_file import column_of, lines_of, parsed, table_of, ta
 from sottovoce.data.template import quoted, template
 from sottovoce.data.weights import counts, declared_cap
 from sottovoce.errors import ParameterError
+from sottovoce.inference.terms import checked_within
 
 __all__ = ["Binned", "Categorical", "DatePart", "Numeric", "Schema", "Spline", "Target"]
 
@@ -33,7 +34,8 @@ class Schema:
     """Columns in the order of the encoded features, what to predict from them, and whose rows they are.
 
     `person` names the column of keys by which rows belong to people: then the guarantee is theirs. `weight`
-    names the column that says what a row counts, up to `weight_cap`.
+    names the column that says what a row counts, up to `weight_cap`. `within` is known to bound how far each
+    feature alone moves the score; intervals use it where the data leave a coefficient open.
 
     Public by declaration: it must come from what is known without the data, never from its minima, maxima or
     distinct values."""
@@ -47,6 +49,7 @@ class Schema:
     person: str | None = field(default=None, kw_only=True)
     weight: str | None = field(default=None, kw_only=True)
     weight_cap: float | None = field(default=None, kw_only=True)
+    within: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -73,6 +76,8 @@ class Schema:
             )
         if self.weight_cap is not None:
             object.__setattr__(self, "weight_cap", declared_cap(self.weight_cap, self.weight))
+        if self.within is not None:
+            object.__setattr__(self, "within", checked_within(self.within))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "missing", declared_missing(self.missing, "the schema"))
         if not isinstance(self.trim, bool) or not isinstance(self.fold, bool):
@@ -177,6 +182,7 @@ class Schema:
         raw |= {"interactions": [list(pair) for pair in self.interactions]} if self.interactions else {}
         raw |= {} if self.person is None else {"person": self.person}
         raw |= {} if self.weight is None else {"weight": self.weight, "weight_cap": self.weight_cap}
+        raw |= {} if self.within is None else {"within": self.within}
         raw["columns"] = {column.name: column.to_dict() for column in self.columns}
         if self.target is not None:
             raw["target"] = self.target.to_dict()
@@ -185,7 +191,7 @@ class Schema:
     @classmethod
     def from_dict(cls, raw: object) -> Schema:
         """The schema of `to_dict`, or ParameterError that names what is missing."""
-        options = ("person", "weight", "weight_cap", "missing", "trim", "fold", "interactions")
+        options = ("person", "weight", "weight_cap", "within", "missing", "trim", "fold", "interactions")
         table = table_of(raw, "a schema", None)
         if not set(table) <= {*options, "columns", "target"}:
             raise ParameterError(

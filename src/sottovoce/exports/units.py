@@ -36,4 +36,5 @@ def terms_of(model: Any) -> UserTerms:
     outputs = tuple(map(str, model.classes_)) if len(model.weights) > 1 else ()
     chances = model.is_count or hasattr(model, "predict_proba")
     ratio = "rate ratio" if model.is_count else "odds ratio"
-    return UserTerms(names, matrix, offset, tuple(groups), outputs, chances, sizes, ratio)
+    within = model.schema.within
+    return UserTerms(names, matrix, offset, tuple(groups), outputs, chances, sizes, ratio, within)

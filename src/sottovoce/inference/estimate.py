@@ -22,6 +22,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 _MOST = 0.95
+_MANY = 1e9
 LEAST_RATIO = 4.0
 """Smallest eigenvalue of a Hessian, in units of its noise, at which its inverse is taken at face value."""
 
@@ -126,6 +127,25 @@ class OneStep:
     def sampling_covariance(self) -> Matrix:
         """What would be left of the covariance without noise for privacy."""
         return self._sandwich(self.sampling)
+
+    def errors(self, along: Matrix) -> tuple[Vector, Vector]:
+        """Standard errors of the rows of `along` times eta, and the degrees of freedom they have.
+
+        The covariance rests on noisy matrices itself. With a = H^-1 c, b = H^-1 M a its value v = a'Ma moves
+        by a'E_V a / n with the noise of the moment and by -2 a'E b with that of the Hessian, so that
+        var v = s_V^2 |a|^4 / n^2 + 2 s^2 (|a|^2 |b|^2 + (a'b)^2); an error with 2 v^2 / var v degrees of
+        freedom strays as much (Satterthwaite)."""
+        found = self.findings
+        middle = self.still + self.noise(self.step)
+        a = along @ self.inverse
+        b = a @ middle @ self.inverse
+        chance = np.einsum("ij,ij->i", a @ middle, a)
+        whole = chance + self.change**2 * (along @ self.step) ** 2
+        aa, bb, ab = (np.einsum("ij,ij->i", x, y) for x, y in ((a, a), (b, b), (a, b)))
+        strays = (found.moment_scale * aa / found.n) ** 2 + 2.0 * found.hessian_scale**2 * (aa * bb + ab**2)
+        with np.errstate(divide="ignore"):
+            freedom = 2.0 * whole**2 / strays
+        return np.sqrt(whole), np.clip(freedom, 2.0, _MANY)
 
     def direction(self, terms: Matrix) -> Matrix:
         """Rows c with t w = t w_1 + c eta for the rows t of `terms`."""

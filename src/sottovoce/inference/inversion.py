@@ -109,7 +109,9 @@ class Inversion:
         return float(found.fun), terms
 
     def end(self, place: int, side: int, quantile: float) -> float:
-        """The last value on this side that is not rejected; infinite where none is."""
+        """The last value on this side that is not rejected; infinite where none is.
+
+        The root of the statistic is about linear away from the estimate, which tells where to look next."""
         if not self.is_bounded(quantile):
             return side * math.inf
         inside, terms = float(self.best[place]), self.best
@@ -117,23 +119,33 @@ class Inversion:
         if side * inside >= side * limit:
             return limit
         reach = 1.5 * math.sqrt(quantile) * float(self._units[place])
+        under, over = self._excess(self.least(place, inside, terms)[0], quantile), 0.0
         while True:
             outside = inside + side * reach
             if side * outside >= side * limit:
                 outside = limit
             statistic, reached = self.least(place, outside, terms)
-            if statistic > quantile:
+            over = self._excess(statistic, quantile)
+            if over > 0.0:
                 break
             if outside == limit:
                 return limit
-            inside, terms, reach = outside, reached, 2.0 * reach
+            inside, terms, under, reach = outside, reached, over, 2.0 * reach
             if reach > _FARTHEST * float(self._units[place]):
                 return side * math.inf
         while abs(outside - inside) > _TOLERANCE * abs(outside - float(self.best[place])):
-            middle = 0.5 * (inside + outside)
+            part = min(0.9, max(0.1, -under / (over - under)))
+            middle = inside + part * (outside - inside)
             statistic, reached = self.least(place, middle, terms)
-            if statistic > quantile:
-                outside = middle
+            excess = self._excess(statistic, quantile)
+            if excess > 0.0:
+                outside, over = middle, excess
+                under *= 0.5
             else:
-                inside, terms = middle, reached
+                inside, terms, under = middle, reached, excess
+                over *= 0.5
         return outside
+
+    @staticmethod
+    def _excess(statistic: float, quantile: float) -> float:
+        return math.sqrt(max(0.0, statistic)) - math.sqrt(quantile)

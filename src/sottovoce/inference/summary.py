@@ -14,7 +14,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.findings import LastAnswers
 from sottovoce.inference.inversion import Inversion
-from sottovoce.inference.terms import Coding, UserTerms, coded
+from sottovoce.inference.terms import Coding, UserTerms, checked_within, coded
 
 COLUMNS = ("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high")
 
@@ -25,7 +25,11 @@ UNRESOLVED = (
 UNBOUNDED = (
     "one direction is lost in the noise, and every coefficient has a part of it, so intervals have no ends. "
     "More records, a larger epsilon or fewer columns end that; so does a bound known without the data: "
-    "summary(within=5) for log odds none of which is beyond 5"
+    "summary(within=5), --within 5 or within = 5 in the schema for log odds none of which is beyond 5"
+)
+DECLARED = (
+    "intervals rest on what was declared: no feature alone moves the score by more than {within:g}; one that "
+    "reaches that far says no more than the declaration"
 )
 NOT_CONVEX = (
     "the released Hessian does not curve up in every direction: these weights need not be near a minimizer, "
@@ -136,15 +140,15 @@ def summarized(
     """The summary of what a run released. Asks nothing: all of it is post-processing.
 
     `within` bounds how far each feature alone can move the score, known without the data: a number on its
-    way from the middle of its declared range to an end, a category by being present, a column by 1."""
+    way from the middle of its declared range to an end, a category by being present, a column by 1. It is
+    that of the terms unless given, and counts only where the data leave a direction open."""
     if not 0.0 < level < 1.0:
         raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
     if exp and not terms.chances:
         raise ParameterError(
             "exp=True gives odds ratios of the logistic loss or rate ratios of counts. Leave it out."
         )
-    if within is not None and not 0.0 < within < math.inf:
-        raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
+    within = terms.within if within is None else checked_within(within)
     coding = coded(terms, findings, against)
     estimate = OneStep.of(findings, coding.flat)
     error = 1.0 - level
@@ -153,7 +157,7 @@ def summarized(
     quantile = float(special.chdtri(1, error))
     remarks: list[str] = []
     if estimate.is_resolved:
-        lines = _resolved(estimate, coding, quantile)
+        lines = _resolved(estimate, coding, error)
     else:
         remarks.append(UNRESOLVED)
         if not estimate.is_convex:
@@ -161,7 +165,9 @@ def summarized(
         with np.errstate(divide="ignore"):
             limits = (math.inf if within is None else within) / coding.sizes
         lines = _inverted(Inversion(estimate, coding.matrix, limits), coding, quantile)
-        if any(math.isinf(line.low) or math.isinf(line.high) for line in lines):
+        if within is not None:
+            remarks.append(DECLARED.format(within=within))
+        elif any(math.isinf(line.low) or math.isinf(line.high) for line in lines):
             remarks.append(UNBOUNDED)
     return Summary(
         lines=tuple(_odds(line) for line in lines) if exp else tuple(lines),
@@ -177,34 +183,42 @@ def summarized(
 
 
 def predicted(findings: LastAnswers, terms: UserTerms, rows: Matrix, level: float) -> Matrix:
-    """Scores <x, w> of rows, and their intervals, three columns; without ends where nothing resolves them."""
+    """Scores <x, w> of rows, and their intervals, three columns; without ends where nothing resolves them.
+
+    With several outputs, those of the second, the third, ... against the first: rows by outputs - 1 by 3."""
+    if not 0.0 < level < 1.0:
+        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
     coding = coded(terms, findings)
     estimate = OneStep.of(findings, coding.flat)
-    if findings.outputs > 1:
-        raise ParameterError("intervals of predictions are for one score a row; softmax has several.")
-    if not estimate.is_resolved:
-        centre = rows @ findings.weights
-        return np.column_stack([centre, np.full(len(rows), -math.inf), np.full(len(rows), math.inf)])
-    middle, along = estimate.values(rows), estimate.direction(rows)
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", along, estimate.covariance, along))
-    reach = math.sqrt(float(special.chdtri(1, 1.0 - level))) * spread
-    return np.column_stack([middle, middle - reach, middle + reach])
+    several = findings.outputs > 1
+    if several:
+        against_first = np.eye(findings.outputs)[1:] - np.eye(findings.outputs)[0]
+        rows = np.einsum("ko,ij->ikoj", against_first, rows).reshape(-1, findings.weights.size)
+    if estimate.is_resolved:
+        middle = estimate.values(rows)
+        errors, freedom = estimate.errors(estimate.direction(rows))
+        reach = special.stdtrit(freedom, 0.5 + 0.5 * level) * errors
+    else:
+        middle, reach = rows @ findings.weights, np.full(len(rows), math.inf)
+    found = np.column_stack([middle, middle - reach, middle + reach])
+    return found.reshape(-1, findings.outputs - 1, 3) if several else found
 
 
-def _resolved(estimate: OneStep, coding: Coding, quantile: float) -> list[Coefficient]:
+def _resolved(estimate: OneStep, coding: Coding, miss: float) -> list[Coefficient]:
+    """Intervals that each miss with this probability, by Student's distribution: errors are noisy, too."""
     along = estimate.direction(coding.matrix)
     values = estimate.values(coding.matrix) + coding.offset
-    variances = np.einsum("ij,jk,ik->i", along, estimate.covariance, along)
+    errors, freedom = estimate.errors(along)
     sampled = np.einsum("ij,jk,ik->i", along, estimate.sampling_covariance, along)
-    lines = []
-    for name, value, variance, own in zip(coding.names, values, variances, sampled, strict=True):
-        error = math.sqrt(float(variance))
-        z, reach = float(value) / error, math.sqrt(quantile) * error
-        p_value, privacy = float(special.chdtrc(1, z * z)), float(1.0 - own / variance)
-        lines.append(
-            Coefficient(name, float(value), error, z, p_value, value - reach, value + reach, privacy)
-        )
-    return lines
+    statistics = values / errors
+    p_values = 2.0 * special.stdtr(freedom, -np.abs(statistics))
+    reaches = special.stdtrit(freedom, 1.0 - 0.5 * miss) * errors
+    privacy = 1.0 - sampled / errors**2
+    columns = (values, errors, statistics, p_values, values - reaches, values + reaches, privacy)
+    return [
+        Coefficient(name, *map(float, line))
+        for name, line in zip(coding.names, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def _inverted(test: Inversion, coding: Coding, quantile: float) -> list[Coefficient]:

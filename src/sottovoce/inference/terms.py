@@ -36,7 +36,7 @@ class UserTerms:
 
     Where there are several `outputs` the first is what the others are compared with. `chances`: differences
     are logarithms of what `ratio` names. A full move of a feature is `sizes` units of its term, 1 unless
-    said."""
+    said, and is declared to move the score by no more than `within`, if that is said."""
 
     names: tuple[str, ...]
     matrix: Matrix
@@ -46,6 +46,7 @@ class UserTerms:
     chances: bool = False
     sizes: Vector | None = None
     ratio: str = "odds ratio"
+    within: float | None = None
 
     @classmethod
     def plain(cls, names: tuple[str, ...], outputs: tuple[str, ...] = (), chances: bool = False) -> UserTerms:
@@ -160,3 +161,11 @@ def named(terms: UserTerms, names: Sequence[str]) -> UserTerms:
     if len(given) != len(terms.names):
         raise ParameterError(f"names must hold {len(terms.names)} names, one for each column.")
     return replace(terms, names=tuple(given))
+
+
+def checked_within(within: float) -> float:
+    """A bound on what each feature alone moves the score by, from what is known without the data."""
+    number = isinstance(within, int | float) and not isinstance(within, bool)
+    if not number or not 0.0 < within < math.inf:
+        raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
+    return float(within)
