@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,12 +85,8 @@ def ijcnn1() -> Table:
     return Table("ijcnn1", X, y.astype(int), X[:1000], y[:1000], 1.0 / len(y))
 
 
-def adult() -> Table:
-    import pandas as pd
-
-    frames = [
-        pd.read_csv(FOLDER / f"{name}.csv.gz", skipinitialspace=True) for name in ("adult", "adult-test")
-    ]
+def adult_schema(frame: Any) -> Schema:
+    """Declared bounds; the categories as the documentation of the data lists them."""
     bounds = {
         "age": (17, 90),
         "education-num": (1, 16),
@@ -97,10 +94,22 @@ def adult() -> Table:
         "capital-loss": (0, 4356),
         "hours-per-week": (1, 99),
     }
-    words = [name for name in frames[0] if name not in (*bounds, "fnlwgt", "Y", "education")]
+    words = [name for name in frame if name not in (*bounds, "fnlwgt", "Y", "education")]
     columns: list[Column] = [Numeric(name, *limits) for name, limits in bounds.items()]
-    columns += [Categorical(name, tuple(sorted(set(frames[0][name]) - {"?"}))) for name in words]
-    encoder = sv.BoundedEncoder(Schema(tuple(columns), Target("Y", classes=("<=50K", ">50K"))))
+    columns += [Categorical(name, tuple(sorted(set(frame[name]) - {"?"}))) for name in words]
+    return Schema(tuple(columns), Target("Y", classes=("<=50K", ">50K")))
+
+
+def adult_frames() -> list[Any]:
+    """Rows to train on and rows held out, spaces trimmed."""
+    import pandas as pd
+
+    return [pd.read_csv(FOLDER / f"{name}.csv.gz", skipinitialspace=True) for name in ("adult", "adult-test")]
+
+
+def adult() -> Table:
+    frames = adult_frames()
+    encoder = sv.BoundedEncoder(adult_schema(frames[0]))
     X, held = (encoder.transform(frame) for frame in frames)
     y, marks = (np.where(frame["Y"].str.startswith(">50K"), 1, -1) for frame in frames)
     return Table("adult", X, y, held, marks, 1e-6, constant=True)
@@ -184,3 +193,18 @@ def seven() -> Table:
     table = forest.load()
     X, y, held = table.bounded(), (table.cover - 1).astype(int), table.held_out()
     return Table("seven cover types", X[~held], y[~held], X[held], y[held], 1e-6, True, classes=7)
+
+
+def pixels() -> Table:
+    """Fashion-MNIST as Debian's dataset-fashion-mnist holds it, encoded by the declared range of a pixel."""
+    folder = Path("/usr/share/datasets/fashion-mnist")
+    parts = []
+    for name in ("train", "t10k"):
+        with gzip.open(folder / f"{name}-images-idx3-ubyte.gz") as held:
+            images = np.frombuffer(held.read(), dtype=np.uint8, offset=16).reshape(-1, 784)
+        with gzip.open(folder / f"{name}-labels-idx1-ubyte.gz") as held:
+            marks = np.frombuffer(held.read(), dtype=np.uint8, offset=8).astype(int)
+        scaled = np.column_stack([images.astype(np.float32) / 127.5 - 1.0, np.ones(len(images))])
+        parts.append(((scaled / np.sqrt(785.0)).astype(np.float32), marks))
+    (X, y), (held_out, marks) = parts
+    return Table("pixels", X, y, held_out, marks, 1e-5, True, classes=10)

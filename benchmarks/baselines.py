@@ -23,7 +23,7 @@ from benchmarks.task import whole
 
 EPSILONS = (0.1, 0.2, 1.0)
 SEEDS = range(2000, 2005)
-OURS = ("majorize", "cubic")
+OURS = ("adapt", "majorize", "cubic")
 
 
 def main() -> None:
@@ -36,6 +36,7 @@ def main() -> None:
         kept.forget(asked.again)
         with objective_perturbation(task) as rivals:
             listed = [
+                who.ADAPT,
                 who.MAJORIZE,
                 who.CUBIC,
                 who.SGD,

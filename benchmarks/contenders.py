@@ -190,6 +190,7 @@ def averaged_descent(
     return tail / kept
 
 
+ADAPT = Ours(name="adapt")
 MAJORIZE = Ours(name="majorize")
 CUBIC = Ours(name="cubic")
 LINE_SEARCH = Ours(name="2opt-ls", tolerances=(0.01, 0.003, 0.001))

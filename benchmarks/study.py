@@ -35,6 +35,7 @@ def main() -> None:
         label_noise.hold(Kept("label-noise"), task, SEEDS)
         with objective_perturbation(task) as rivals:
             listed = [
+                who.ADAPT,
                 who.MAJORIZE,
                 who.StochasticDescent(lengths=(20,)),
                 who.CUBIC,

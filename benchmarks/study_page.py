@@ -12,7 +12,16 @@ from benchmarks.sections import PAGES, replace, where
 from sottovoce.report import axes
 from sottovoce.report.series import Plot, Point, Series, chart, standalone
 
-COLOURS = {"majorize": 4, "cubic": 5, "2opt-ls": 2, "DP gradient descent": 0, "DP-SGD": 1, "diffprivlib": 3}
+COLOURS = {
+    "adapt": 4,
+    "majorize": 4,
+    "cubic": 5,
+    "2opt-ls": 2,
+    "DP gradient descent": 0,
+    "DP-SGD": 1,
+    "diffprivlib": 3,
+}
+VARIANTS = {"majorize": 1}
 SHORT = {"DP gradient descent": "DP-GD"}
 LOSSES = {"logistic": 4, "Savage": 1, "sigmoid": 2}
 SHOWN_EPSILON = 1.0
@@ -89,7 +98,8 @@ def _against_epsilon(cells: Sequence[Cell], figure: str, beside: str) -> str:
         own = sorted((c for c in cells if c["contender"] == name), key=lambda c: float(c["epsilon"]))
         points = [(c["epsilon"], float(np.mean(c[figure]))) for c in own]
         said = [Point(x, y, f"{name}, epsilon {x:g}: {y:.4g}") for x, y in points]
-        series.append(Series(name=SHORT.get(name, name), colour=colour, variant=0, points=said))
+        variant = VARIANTS.get(name, 0)
+        series.append(Series(name=SHORT.get(name, name), colour=colour, variant=variant, points=said))
     epsilons = sorted({float(c["epsilon"]) for c in cells})
     x = axes.sideways(epsilons[0], epsilons[-1], logarithmic=True)
     return _plotted(series, x, epsilons, "epsilon", beside, logarithmic=figure == "excess")
