@@ -47,7 +47,8 @@ class Problem:
     A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and
     q ||x||^2 at `energy_cap`.
     `likelihood`: phi is the negative logarithm of a probability, so that E phi'^2 = E phi'' in its model.
-    `constant` is the column that carries the constant, if there is one.
+    `constant` is the column that carries the constant, if there is one; columns of one number in
+    `column_groups` were declared to have one scale.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
     `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
     were counted, so that n is public only while nobody comes or goes; `gathered`: whether a person's rows are
@@ -72,6 +73,7 @@ class Problem:
     matrix_free: bool = False
     clipped: bool = False
     constant: int | None = None
+    column_groups: tuple[int, ...] | None = None
     weight: float = 1.0
     lightest: float = 1.0
     influence_cap: float = math.inf
@@ -96,6 +98,7 @@ class Problem:
         intercept: bool = False,
         nonzeros: int | None = None,
         constant: int | None = None,
+        column_groups: tuple[int, ...] | None = None,
         **counting: Any,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w>, a residual <x, w> - y or a count."""
@@ -118,6 +121,7 @@ class Problem:
             nonzeros=nonzeros,
             regularizer=regularizer,
             constant=constant,
+            column_groups=column_groups,
             **counting,
             likelihood=loss.is_likelihood,
         )

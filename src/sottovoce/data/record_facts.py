@@ -16,7 +16,7 @@ from sottovoce.data.targets import Classes, Range
 @dataclass(frozen=True, kw_only=True)
 class RecordFacts:
     """Declared before a row is read. `intercept`: a constant column was appended; `constant`: the last column
-    holds one number; `weight_cap`: None without sample weights."""
+    holds one number; `weight_cap`: None without sample weights; `column_groups`: X's columns by scale."""
 
     declared: Classes | Range
     radius: float
@@ -24,6 +24,7 @@ class RecordFacts:
     nonzeros: int | None = None
     constant: bool = False
     weight_cap: float | None = None
+    column_groups: tuple[int, ...] | None = None
 
     @property
     def labels(self) -> tuple[Label, ...] | None:

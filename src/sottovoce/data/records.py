@@ -18,6 +18,7 @@ from sottovoce.data.record_facts import Declared, RecordFacts
 from sottovoce.data.rows import CLIP_MARGIN, Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.validation import (
+    checked_column_groups,
     checked_nonzeros,
     checked_radius,
     column_of,
@@ -66,6 +67,7 @@ class Records(Doors, Declared, Sealed):
         intercept: bool = False,
         nonzeros: int | None = None,
         constant: bool = False,
+        column_groups: Sequence[int] | None = None,
         sample_weight: Any = None,
         weight_cap: float = 1.0,
         groups: Any = None,
@@ -78,6 +80,8 @@ class Records(Doors, Declared, Sealed):
         clipped. Rows longer than `radius`, counting the 1 that `intercept` appends, are shrunk to it.
         `nonzeros` declares that no row of X has more entries other than 0: wide models then train faster.
         `constant` declares that the last column of X holds one number throughout, as BoundedEncoder's does.
+        `column_groups` numbers the columns of X, those expected to have one scale alike (the pixels of one
+        channel): of a wide table a method then learns a scale for each group instead of each column.
         `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records
         is divided by n, never by the weights' sum.
         `groups` holds the key of each row's person: the m rows of one count 1/m each, n is the number of
@@ -112,6 +116,7 @@ class Records(Doors, Declared, Sealed):
             nonzeros=nonzeros,
             constant=bool(constant),
             weight_cap=cap,
+            column_groups=checked_column_groups(column_groups, table.shape[1]),
         )
         return cls(hold(targets, weights), facts).of_persons(groups, persons, invalid)
 
@@ -136,6 +141,14 @@ class Records(Doors, Declared, Sealed):
     def constant(self) -> int | None:
         """The column that carries the constant: the appended intercept, or the last one as declared."""
         return self.dim - 1 if self._facts.intercept or self._facts.constant else None
+
+    @property
+    def column_groups(self) -> tuple[int, ...] | None:
+        """The declared group of each column, which share a scale; an appended intercept has its own."""
+        declared = self._facts.column_groups
+        if declared is None or not self.intercept:
+            return declared
+        return (*declared, max(declared) + 1)
 
     @property
     def sparse(self) -> bool:
@@ -168,7 +181,10 @@ class Records(Doors, Declared, Sealed):
         facts += ["nonzeros"] * (self.nonzeros is not None)
         facts += ["constant"] * self._facts.constant + ["weight_cap"] * (self.weight_cap is not None)
         facts += ["persons"] * (self._persons is not None)
-        return f"Records({', '.join(f'{fact}={getattr(self, fact)!r}' for fact in facts)})"
+        groups = self._facts.column_groups
+        shown = [f"{fact}={getattr(self, fact)!r}" for fact in facts]
+        shown += [] if groups is None else [f"column_groups={max(groups) + 1}"]
+        return f"Records({', '.join(shown)})"
 
 
 _FIRST = np.zeros(1, dtype=np.int64)

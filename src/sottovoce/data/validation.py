@@ -46,6 +46,18 @@ def checked_nonzeros(nonzeros: int | None) -> int | None:
     return int(nonzeros)
 
 
+def checked_column_groups(groups: Any, columns: int) -> tuple[int, ...] | None:
+    """The group of each column, numbered from 0 without a gap; None where none are declared."""
+    if groups is None:
+        return None
+    members = np.asarray(groups)
+    if members.dtype.kind not in "iu" or members.shape != (columns,):
+        raise ParameterError(f"column_groups must hold a whole number for each of X's {columns} columns.")
+    if not np.array_equal(np.unique(members), np.arange(members.max() + 1)):
+        raise ParameterError("column_groups must be numbered 0, 1, 2, ... without a gap.")
+    return tuple(members.tolist())
+
+
 def entries_of_rows(table: Any) -> NDArray[Any]:
     """How many entries of each row are not 0; NaN is one of them."""
     if isinstance(table, np.ndarray):

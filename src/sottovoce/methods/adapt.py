@@ -12,7 +12,8 @@ from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.bends import Bends
-from sottovoce.methods.coordinates import Coordinates, groups, told_apart
+from sottovoce.methods.coordinates import Coordinates
+from sottovoce.methods.grouping import moments_worth
 from sottovoce.methods.log_odds import LIMITS
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
@@ -103,8 +104,7 @@ class Adapt(Method):
         """Moments, coordinates and second moments: what the steps need to know."""
         ask, problem = walk.ask, walk.problem
         bends = Bends(problem)
-        apart = told_apart(problem, math.sqrt(ask.mu_squared(whole)))
-        moments = ask.moments(int(whole * self.moments_share), groups=None if apart else groups(problem))
+        moments = moments_worth(ask, int(whole * self.moments_share), math.sqrt(ask.mu_squared(whole)))
         walk.record("moments", moments.units)
         gram_units = int(whole * self.gram_share)
         mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept)))
@@ -114,7 +114,7 @@ class Adapt(Method):
         walk.record("gram", gram.units)
         found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
         ridge = inside.problem.regularizer.majorant()
-        along = np.einsum("ij,ik,kj->j", found.vectors, ridge, found.vectors)
+        along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.belief.deviation)
         return Descent(inside, chosen, found.vectors, posterior, bends, mu, steps_for(problem, self.steps))
 

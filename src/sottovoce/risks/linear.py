@@ -129,6 +129,7 @@ class Risk(FeatureSums):
             intercept=self._records.intercept,
             nonzeros=self._records.nonzeros,
             constant=self._records.constant,
+            column_groups=self._records.column_groups,
             **self._records.counting,
         )
 

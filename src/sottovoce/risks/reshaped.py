@@ -135,6 +135,7 @@ class ReshapedRisk(Sealed):
             intercept=False,
             nonzeros=None,
             constant=None,
+            column_groups=None,
             regularizer=self._penalty,
         )
 

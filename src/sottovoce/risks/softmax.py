@@ -125,6 +125,7 @@ class SoftmaxRisk(FeatureSums):
             nonzeros=self._records.nonzeros,
             regularizer=self._regularizer,
             constant=self._records.constant,
+            column_groups=self._records.column_groups,
             **self._records.counting,
             likelihood=True,
         )

@@ -1,0 +1,59 @@
+"""Moments of wide tables: one square for each group of columns that were declared to share a scale.
+
+The squares of thousands of columns drown in noise where their sums over groups do not: each sum has the noise
+of one column's square, and a group of m columns a variance known m times as well.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sottovoce.methods.coordinates import groups, told_apart
+
+if TYPE_CHECKING:
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Moments, Questions
+    from sottovoce.questions.moments import Indices
+
+
+def moments_worth(ask: Questions, units: int, mu: float) -> Moments:
+    """Squares of single columns where a budget of mu tells them apart, else of the groups that were declared,
+    else of all columns together."""
+    if told_apart(ask.problem, mu):
+        return ask.moments(units)
+    shared = shared_scales(ask.problem)
+    if shared is None:
+        return ask.moments(units, groups=groups(ask.problem))
+    return grouped_moments(ask, units, shared)
+
+
+def shared_scales(problem: Problem) -> Indices | None:
+    """The declared groups, if any, the constant in one of its own. Public."""
+    if problem.column_groups is None:
+        return None
+    members = np.array(problem.column_groups, dtype=np.intp)
+    if problem.constant is not None:
+        members[problem.constant] = members.max() + 1
+    return np.asarray(np.unique(members, return_inverse=True)[1], dtype=np.intp)
+
+
+def grouped_moments(ask: Questions, units: int, members: Indices) -> Moments:
+    """Moments as if each column's square had been asked for: its group's variance, about its own mean.
+
+    With a constant to centre by, a column's square is v + m_j^2, v the group's mean of square less squared
+    mean, so that what is left after centring is the same throughout the group."""
+    asked = ask.moments(units, groups=members)
+    sizes = np.bincount(members)
+    squares = asked.squares / sizes
+    errors = asked.square_scale / sizes[members]
+    taken = np.zeros_like(asked.means)
+    if ask.problem.constant is not None:
+        taken = asked.means**2 - asked.mean_scale**2
+        taken[ask.problem.constant] = 0.0
+    squares = squares - np.bincount(members, taken) / sizes
+    scale = math.sqrt(float(np.mean(errors**2)))
+    return replace(asked, squares=squares[members] + taken, square_scale=scale)
