@@ -29,7 +29,7 @@ from sottovoce.data.tables import Table
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
-from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts
+from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
 from sottovoce.kernels.warming import warm
 from sottovoce.model import Model
 from sottovoce.report.progress import waiting
@@ -157,7 +157,9 @@ def fit(
         return model
     people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
     asked = (model, test.features, test.target, kept, ledger, simulate)
-    return replace(model, figures=figures(*asked, **people))
+    measured = figures(*asked, **people)
+    said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
+    return replace(model, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 
 
 def _called(table: Any) -> str:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -19,6 +14,7 @@ from sottovoce.cli.tables import table_of
 from sottovoce.data.databases import open_query
 from sottovoce.data.files import read
 from sottovoce.data.schema import Categorical, Numeric, Target
+from tests.servers import server  # noqa: F401 - a fixture
 
 SCHEMA = sv.Schema(
     (Numeric("age", 0, 100), Categorical("sector", ("a", "b"))), Target("y", ("no", "yes")), missing=("?",)
@@ -77,39 +73,11 @@ def test_a_database_without_a_query_names_the_option(database: Path) -> None:
             read(table_of(place, None), SCHEMA)
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A PostgreSQL server of Debian's package, on a socket in a folder of its own."""
-    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if not homes:
-        pytest.skip("no PostgreSQL is installed")
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-    if as_user:
-        shutil.chown(folder, "postgres")
-    control = [*as_user, str(homes[-1] / "pg_ctl"), "-D", str(folder / "data"), "-w"]
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    secret = folder / "secret"
-    secret.write_text("hush")
-    if as_user:
-        shutil.chown(secret, "postgres")
-    initial = ["-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}"]
-    subprocess.run([*as_user, str(homes[-1] / "initdb"), "-D", str(folder / "data"), *initial], **quiet)  # type: ignore[call-overload]
-    options = f"-k {folder} -c listen_addresses=''"
-    subprocess.run([*control, "-o", options, "-l", str(folder / "log"), "start"], **quiet)  # type: ignore[call-overload]
-    service = folder / "services"
-    service.write_text(f"[claims]\nhost={folder}\nuser=owner\ndbname=postgres\n")
-    monkeypatch.setenv("PGSERVICEFILE", str(service))
-    monkeypatch.setenv("PGPASSWORD", "hush")
-    try:
-        yield folder
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], **quiet)  # type: ignore[call-overload]
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.mark.slow
-def test_a_real_postgresql_gives_the_rows_of_its_table(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_postgresql_gives_the_rows_of_its_table(
+    server: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect("postgresql:///?service=claims") as connection, connection.cursor() as cursor:

@@ -44,6 +44,13 @@ def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> Non
     assert ledger.units_spent > 0.99 * ledger.units_cap
     again = Model.from_dict(model.to_dict())
     assert again.figures == model.figures
+    stated = again.result.caveats[-1]
+    trained, kept = parts(sv.Budget(1.0, 1e-5), 0.1)
+    assert f"on 200 other records within ({kept.epsilon:.4g}, 1e-05)" in stated
+    assert f"keeps ({trained.epsilon:.4g}, 1e-05) for every record" in stated
+    assert "together (1, 1e-05)" in stated
+    assert stated in render(again.result, again.card())
+    assert stated in model.to_sql("rows")
 
 
 @pytest.mark.parametrize(("relation", "declared"), [("replace-one", None), ("zero-out", 500)])

@@ -30,4 +30,8 @@ def test_the_tour_ends_with_equal_predictions_everywhere(tmp_path: Path) -> None
     accuracy = model["figures"][0]
     assert accuracy["name"] == "accuracy"
     assert accuracy["high"] > 0.82
+    summary = (tmp_path / "summary.csv").read_text().splitlines()
+    assert summary[0].startswith("term,estimate,std.error")
+    assert any(line.startswith("age,") for line in summary)
+    assert "together (1, 1e-06)" in " ".join(model["result"]["caveats"])
     assert "privacy@example.org" in (tmp_path / "officer.html").read_text()

@@ -45,6 +45,22 @@ def parts(budget: Budget, share: float) -> tuple[Budget, Budget]:
     return found[0], found[1]
 
 
+def together(whole: Budget, trained: Budget, kept: Budget, n: int, unit: str) -> str:
+    """What training and the figures of n records or persons held out promise together, in words.
+
+    Who is held out is drawn without looking, and nobody is in both parts. Say the one that differs is in
+    training: the figures are computed from the model and from rows that are the same, so they are
+    post-processing. Say it is held out: the model is the same. Either way one part alone speaks of it, and
+    over the draw the larger promise of the two holds."""
+    most = max(trained.epsilon, kept.epsilon)
+    return (
+        f"the guarantee is that of training; the figures were measured on {n:,} other {unit}s within "
+        f"({kept.epsilon:.4g}, {kept.delta:.3g}). No {unit} is in both parts, so the model together with its "
+        f"figures keeps ({most:.4g}, {whole.delta:.3g}) for every {unit}; both parts were charged, together "
+        f"({whole.epsilon:g}, {whole.delta:.3g})"
+    )
+
+
 def held_out(n: int, share: float, simulate: int | None) -> NDArray[np.bool_]:
     """Which of n rows, or persons, are not trained on: a fixed number, drawn without looking."""
     count = round(share * n)

@@ -45,6 +45,7 @@ class Scorecard:
         weights, constants = reach * weights, middle + reach * constants
         facts = {
             "guarantee": str(model.result.guarantee),
+            **({"caveats": "; ".join(model.result.caveats)} if model.result.caveats else {}),
             "simulated": "yes: NOT private" if model.result.simulated else "no",
             "data set": model.dataset,
             "target": model.schema.target.name,

@@ -52,7 +52,8 @@ def to_sql(card: Scorecard, table: str) -> str:
     )
     facts = "".join(f"-- {name}: {' '.join(text.split())}\n" for name, text in card.facts.items())
     outer = ", ".join(f"{text} AS {identifier(name)}" for name, text in _results(card, names))
-    scored = f"(\n  SELECT t.*,\n    {inner}\n  FROM {place} AS t\n) AS scored"
+    # without OFFSET PostgreSQL writes each score out at every place that names it, and takes minutes to plan
+    scored = f"(\n  SELECT t.*,\n    {inner}\n  FROM {place} AS t OFFSET 0\n) AS scored"
     return f"{facts}SELECT scored.*, {outer}\nFROM {scored}"
 
 
