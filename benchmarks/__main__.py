@@ -1,6 +1,6 @@
 """`python -m benchmarks [SUITE ...] [--rounds N]`: measure, print, and keep the figures as JSON.
 
-Suites: passes, losses, tiled, csr, fits, scaling, parquet, dask; all of them by default. Figures go to
+Suites: passes, compact, compact-tiled, losses, tiled, csr, fits, scaling, parquet, dask; all of them by default. Figures go to
 benchmarks/results/speed.json, one entry a suite, and from there to the section "Speed" of docs/benchmarks.md.
 PyTorch, Opacus and diffprivlib run in environments of their own: BENCH_TORCH_PYTHON and
 BENCH_DIFFPRIVLIB_PYTHON name their interpreters; where there is none, that comparison is left out.
@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.cluster import dask
+from benchmarks.compact import compact, compact_tiled
 from benchmarks.fits import fits
 from benchmarks.kernels import against_torch, csr, losses, tiled
 from benchmarks.scaling import scaling
@@ -25,6 +26,8 @@ from benchmarks.storage import parquet
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 SUITES: dict[str, Callable[[int], dict[str, Any]]] = {
     "passes": against_torch,
+    "compact": compact,
+    "compact-tiled": compact_tiled,
     "losses": losses,
     "tiled": tiled,
     "csr": csr,

@@ -104,7 +104,7 @@ def _slowest_worker(client: Any, risk: sv.Risk, w: np.ndarray) -> float:
 def _own_seconds(part: Any, w: np.ndarray) -> float:
     """On a worker: the pass over its part alone."""
     start = time.perf_counter()
-    passed(part, gradient, (sv.losses.Logistic(), w), {})
+    passed(part, part.fingerprint, None, gradient, (sv.losses.Logistic(), w), {})
     return time.perf_counter() - start
 
 

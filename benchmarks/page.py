@@ -13,6 +13,8 @@ PAGE = PAGES / "benchmarks.md"
 BEGIN, END = "<!-- speed: written by python -m benchmarks -->", "<!-- end of speed -->"
 TITLES = {
     "passes": "Passes over Covertype, which fits into the cache",
+    "compact": "Compact rows of Covertype, in cache",
+    "compact-tiled": "Compact rows eight times over, out of it",
     "losses": "Robust losses, in units of the logistic one",
     "tiled": "The same rows eight times over, which do not",
     "csr": "Sparse rows",

@@ -19,6 +19,7 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
+from sottovoce.data import parquet_rows
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.layout import RowLayout
@@ -81,6 +82,8 @@ def fit(
     invalid: str = "raise",
     delimiter: str = ",",
     dask: str | None = None,
+    workers: int | None = None,
+    spool: bool | str | os.PathLike[str] = True,
     progress: bool = False,
     clock: Callable[[], datetime] = now,
 ) -> Model:
@@ -89,8 +92,9 @@ def fit(
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
     train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]) or counts
-    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `dask` is the address of a
-    scheduler, or "local", whose workers read a Parquet file and keep its rows. `person` names the column of
+    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". A Parquet file need not fit into
+    memory: `spool` is as for `Records.from_parquet`. `dask` is the address of a scheduler whose workers read
+    such a file and keep its rows; `workers` starts so many processes here. `person` names the column of
     people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
     `weight` names the column of what rows count, up to the declared `weight_cap`, and `class_weight` =
     {label: weight} what those of a class do, in place of what the schema says. `evaluate` is a share of the
@@ -112,21 +116,28 @@ def fit(
     chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
+    if workers is not None:
+        if dask not in (None, "local") or isinstance(workers, bool) or not 1 <= workers <= 1024:
+            raise ParameterError("workers must be from 1 to 1024, started here: name no scheduler.")
+        dask = "local"
     if share and dask is not None:
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
     test: Table | None = None
     with ExitStack() as stack:
-        with waiting(progress, f"reading {_called(table)}"):
-            if dask is None:
-                warm(_entries_about(table, schema), RowLayout.of(schema))
-                held = tables.read_compact(table, schema, invalid=invalid, delimiter=delimiter)
-                parting = Parting.of(held, share, persons, invalid, simulate)
-                if share:
-                    held, test = held.split(parting.test)
-                records = _records(held, aim, parting.trained, invalid)
-            else:
-                client = stack.enter_context(_connected(dask))
-                records = _records_on(client, table, schema, aim, persons, invalid)
+        warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
+        if dask is None and not share and _is_parquet_file(table):
+            records = _records_of(table, schema, aim, persons, invalid, spool, progress)
+        else:
+            with waiting(progress, f"reading {_called(table)}"):
+                if dask is None:
+                    held = tables.read_compact(table, schema, invalid=invalid, delimiter=delimiter)
+                    parting = Parting.of(held, share, persons, invalid, simulate)
+                    if share:
+                        held, test = held.split(parting.test)
+                    records = _records(held, aim, parting.trained, invalid)
+                else:
+                    client = stack.enter_context(_connected(dask, workers))
+                    records = _records_on(client, table, schema, aim, persons, invalid)
         whole = Budget(epsilon, declared_delta(delta, parting.n if share else records.n), relation)
         budget, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
@@ -164,6 +175,10 @@ def fit(
 
 def _called(table: Any) -> str:
     return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
+
+
+def _is_parquet_file(table: Any) -> bool:
+    return isinstance(table, str | os.PathLike) and is_parquet(table) and Path(table).is_file()
 
 
 def _entries_about(table: Any, schema: Schema) -> int:
@@ -230,6 +245,24 @@ def _records(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
     return Records.from_arrays(table.features, aim.scaled(table.target), radius=1.0, constant=True, **what)
 
 
+def _records_of(
+    path: Any,
+    schema: Schema,
+    aim: Target,
+    persons: int | None,
+    invalid: str,
+    spool: bool | str | os.PathLike[str],
+    progress: bool,
+) -> Records:
+    """As `_records`, of a Parquet file that need not fit into memory."""
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        schema = replace(schema, target=aim.reordered(tuple(labels)))
+    where: dict[str, Any] = {"memory": 2**29, "spool": spool, "progress": progress}
+    given: dict[str, Any] = {"sample_weight": None, "weight_cap": 1.0, "groups": None, "persons": persons}
+    return parquet_rows.bounded(path, schema, 1.0, invalid=invalid, scaled=True, **given, **where)
+
+
 def _scaled_cells(target: Any, aim: Target) -> Any:
     """A partition's target, cell by cell: NaN where it is no number. On a worker."""
     assert aim.range is not None
@@ -238,12 +271,12 @@ def _scaled_cells(target: Any, aim: Target) -> Any:
     return type(target)(scaled, index=target.index, name=target.name)
 
 
-def _connected(address: str) -> AbstractContextManager[Any]:
+def _connected(address: str, workers: int | None) -> AbstractContextManager[Any]:
     if find_spec("distributed") is None:
-        raise ParameterError("--dask needs Dask. Install sottovoce[dask].")
+        raise ParameterError("--dask and --workers need Dask. Install sottovoce[dask].")
     from sottovoce.data.dask import connected
 
-    return connected(address)
+    return connected(address, workers)
 
 
 def _records_on(

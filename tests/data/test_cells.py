@@ -305,3 +305,14 @@ def test_a_datetime_before_numpy_booleans_does_not_end_the_process() -> None:
     rows = sv.BoundedEncoder(sv.Schema((Numeric("number", -1, 1),))).transform(frame)
     assert rows[0, 0] == 0.0
     assert rows[1, 0] == rows[1, 1] > 0.0
+
+
+def test_whole_numbers_close_together_are_matched_as_any_others():
+    """By a table instead of a search: values nearby, past the ends, infinite and missing match nothing."""
+    labels = [0, 7, -3, 40, 12]
+    near = [np.nextafter(label, way) for label in labels for way in (-np.inf, np.inf)]
+    odd = [np.nan, np.inf, -np.inf, 1e300, -1e300, 5e-324, -5e-324, -0.0, 0.5, -4, 41, 2.0**53]
+    values = np.array([*labels, *near, *odd, *range(-10, 50)])
+    expected = [labels.index(value) if value in labels else -1 for value in values.tolist()]
+    assert cells.codes(values, labels).tolist() == expected
+    assert cells.codes(values, [*labels, 1e6]).tolist() == expected

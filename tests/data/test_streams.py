@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
+from sottovoce import fitting
 from sottovoce.data import files as tables
 from sottovoce.data import parquet as streams
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
@@ -158,6 +159,30 @@ def test_a_whole_fit_reads_the_file_as_often_as_it_needs(file):
         for records in (in_memory(path, schema), sv.Records.from_parquet(path, schema, memory=0))
     ]
     assert np.array_equal(*weights)
+
+
+@pytest.mark.parametrize("kind", ["binary", "several", "number"])
+def test_fit_reads_a_parquet_file_as_it_reads_the_table_in_memory(kind, file, monkeypatch, tmp_path):
+    """Beyond memory too, spooled or not: the model is the same to the last bit."""
+    table = table_for(kind, n=3000)
+    path, schema = file(kind, table=table), schema_for(kind)
+    given = {"epsilon": 1.0, "delta": 1e-6, "simulate": 3, "method": "majorize"}
+    wanted = sv.fit(table, schema, **given).result.weights
+    bounded = fitting.parquet_rows.bounded
+    monkeypatch.setattr(
+        fitting.parquet_rows, "bounded", lambda *args, **named: bounded(*args, **{**named, "memory": 10_000})
+    )
+    for spool in (True, False, tmp_path):
+        assert np.array_equal(sv.fit(path, schema, spool=spool, **given).result.weights, wanted)
+
+
+def test_fit_finds_columns_of_a_parquet_file_whose_names_have_spaces_around_them(file):
+    table = table_for("binary", n=500)
+    spaced = table.rename_columns([f" {name} " for name in table.column_names])
+    given = {"epsilon": 1.0, "delta": 1e-6, "simulate": 3, "method": "majorize"}
+    wanted = sv.fit(table, schema_for("binary"), **given).result.weights
+    found = sv.fit(file("binary", table=spaced), schema_for("binary"), **given).result.weights
+    assert np.array_equal(found, wanted)
 
 
 def test_a_file_that_changes_is_refused_before_and_during_a_pass(file, monkeypatch):

@@ -477,3 +477,32 @@ def test_persons_over_partition_borders_are_gathered_by_their_keys(client):
     blank = da.from_array(np.where(keys == "w3", "", keys), chunks=200)
     with pytest.raises(DataError, match="count nothing"):
         sv.Records.from_dask(*split(X, y, 6), labels=(-1, 1), groups=blank, client=client)
+
+
+def test_workers_are_started_here_and_not_beside_a_scheduler(tmp_path):
+    frame().to_parquet(tmp_path / "rows.parquet", index=False)
+    for wrong in ({"workers": 0}, {"workers": True}, {"workers": 2, "dask": "tcp://127.0.0.1:1"}):
+        with pytest.raises(ParameterError, match="workers"):
+            fitting.fit(tmp_path / "rows.parquet", SCHEMA, epsilon=1.0, delta=1e-6, **wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask and pandas, between themselves
+def test_local_workers_give_the_model_of_fit_in_memory(tmp_path):
+    frame().to_parquet(tmp_path / "rows.parquet", index=False)
+    options = {"epsilon": 1.0, "delta": 1e-6, "simulate": 4}
+    one, other = (
+        fitting.fit(tmp_path / "rows.parquet", SCHEMA, workers=workers, **options) for workers in (None, 3)
+    )
+    np.testing.assert_allclose(other.result.weights, one.result.weights, rtol=0, atol=1e-11)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_one_added_and_one_slowed_change_no_bit_of_the_weights():
+    """The command for 5 x 10^7 rows, `python -m benchmarks.disturbed`, on a few of them."""
+    from benchmarks.disturbed import disturbed
+
+    found = disturbed(60_000, pause=0.3)
+    assert found["workers killed"] == 1
+    assert found["workers added"] == 1
+    assert found["largest difference of weights"] == 0.0

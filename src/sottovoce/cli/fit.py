@@ -115,6 +115,19 @@ def fit(
             help="Read a Parquet file on the workers of this Dask scheduler; `local` starts some here.",
         ),
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Read a Parquet file on so many processes, by Dask.")
+    ] = None,
+    spool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where encoded rows of a Parquet file go that do not fit into memory; else the system's.",
+        ),
+    ] = None,
+    no_spool: Annotated[
+        bool, typer.Option("--no-spool", help="Write no encoded rows: read the file again at every pass.")
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -165,6 +178,8 @@ def fit(
         invalid=invalid,
         delimiter=delimiter,
         dask=dask,
+        workers=workers,
+        spool=not no_spool if spool is None else spool,
         progress=out.is_watched() and not quiet,
     )
     written = {"model": str(put(output, model.save, force=force))}

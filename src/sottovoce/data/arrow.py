@@ -56,4 +56,6 @@ def filled(column: Any, blank: float) -> np.ndarray[Any, Any]:
     if not len(column):
         return np.zeros(0, kind)
     held = np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+    if column.null_count == 0:
+        return held.copy()
     return np.where(given(column), held, kind(blank))

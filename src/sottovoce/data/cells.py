@@ -35,6 +35,10 @@ NUMBERS, TEXT = "biufc", "OUTS"
 """Kinds of NumPy arrays that are read: numbers in bulk, text and objects one by one."""
 
 
+_DENSEST = 4096
+"""Largest distance of two declared whole numbers up to which a table is made of all between them."""
+
+
 class Coded(NamedTuple):
     """A column whose cells are places in a column of values, -1 for a missing cell."""
 
@@ -240,8 +244,22 @@ def _matched(values: Vector, wanted: dict[float, int]) -> Codes:
         return np.full(len(values), -1, dtype=np.intp)
     keys = np.array(sorted(wanted))
     order = np.array([wanted[key] for key in keys.tolist()], dtype=np.intp)
+    if keys[-1] - keys[0] <= _DENSEST and np.all(keys == np.floor(keys)):
+        return _looked_up(values, keys, order)
     places = np.minimum(np.searchsorted(keys, values), keys.size - 1)
     return np.where(keys[places] == values, order[places], -1)
+
+
+def _looked_up(values: Vector, keys: Vector, order: Codes) -> Codes:
+    """As `_matched`, for whole numbers close together: by a table of all from the least to the largest.
+
+    A place may come from a value nearby, by rounding: what it stands for is compared with the value."""
+    table = np.full(int(keys[-1] - keys[0]) + 1, -1, dtype=np.intp)
+    table[(keys - keys[0]).astype(np.intp)] = order
+    with np.errstate(invalid="ignore"):
+        places = np.clip(values - keys[0], 0.0, keys[-1] - keys[0])
+        whole = np.nan_to_num(places, copy=False, nan=0.0).astype(np.intp)
+    return np.where(whole + keys[0] == values, table[whole], -1)
 
 
 def _places(encoded: Any) -> NDArray[np.int64]:

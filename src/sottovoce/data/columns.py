@@ -86,11 +86,13 @@ class Number(Column):
 
     def fill(self, block: Block, held: Any, reading: Reading, unit: float) -> None:
         values = reading.numbers(held)
-        given = ~np.isnan(values)
-        found = unit * self.basis(values)
-        block[:, : found.shape[1]] = np.where(given[:, None], found, 0.0)
+        absent = np.flatnonzero(np.isnan(values))
+        found = self.basis(values)
+        found *= unit
+        found[absent] = 0.0
+        block[:, : found.shape[1]] = found
         if self.indicator:
-            block[~given, -1] = unit
+            block[absent, -1] = unit
 
 
 class Indicators(Column):

@@ -65,7 +65,7 @@ class Compact(Sealed):
 
     def write(self, first: int, numbers: Stored, codes: Codes) -> None:
         """Put columns, one row of the arrays each, at the rows from `first` on."""
-        width, done, count = self.layout.tile, 0, numbers.shape[1]
+        width, done, count = self.numbers.shape[2], 0, numbers.shape[1]
         while done < count:
             tile, place = divmod(first + done, width)
             if place or count - done < width:
@@ -82,7 +82,7 @@ class Compact(Sealed):
 
     def clear(self, unusable: Mask) -> None:
         """Make rows blank."""
-        tiles, places = np.divmod(np.flatnonzero(unusable), self.layout.tile)
+        tiles, places = np.divmod(np.flatnonzero(unusable), self.numbers.shape[2])
         self.numbers[tiles, :, places] = 0.0
         self.codes[tiles, :, places] = self.layout.none
 
@@ -94,13 +94,13 @@ class Compact(Sealed):
 
     def tiles(self, first: int, last: int) -> Compact:
         """A view of the rows from `first`, where a tile begins, to `last`."""
-        width = self.layout.tile
+        width = self.numbers.shape[2]
         span = slice(first // width, -(-last // width))
         return Compact(self.layout, last - first, self.numbers[span], self.codes[span])
 
     def columns(self, indices: NDArray[np.intp]) -> Columns:
         """A copy of the rows at these places, column by column."""
-        tiles, places = np.divmod(indices, self.layout.tile)
+        tiles, places = np.divmod(indices, self.numbers.shape[2])
         return self.numbers[tiles, :, places].T, self.codes[tiles, :, places].T
 
     def take(self, indices: NDArray[np.intp]) -> Compact:

@@ -149,11 +149,12 @@ def gathered(groups: Any, client: Any) -> list[Any]:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler at this address; "local" starts one worker process for each processor."""
+def connected(address: str, workers: int | None = None) -> Iterator[Any]:
+    """A client of the scheduler at this address; "local" starts worker processes: one for each processor."""
     from distributed import Client, LocalCluster
 
-    local = {"threads_per_worker": 1, "n_workers": thread_count(), "dashboard_address": "127.0.0.1:0"}
+    count = thread_count() if workers is None else workers
+    local = {"threads_per_worker": 1, "n_workers": count, "dashboard_address": "127.0.0.1:0"}
     client = _translated(lambda: Client(LocalCluster(**local) if address == "local" else address))
     try:
         yield client

@@ -62,8 +62,10 @@ class Numeric(Number):
     def basis(self, values: Vector) -> NDArray[np.float64]:
         middle, reach = self.constants
         with np.errstate(all="ignore"):
-            moved = self._transformed(np.clip(values, self.low, self.high)) - middle
-            return np.clip(moved / reach, -1.0, 1.0)[:, None]
+            moved = self._transformed(np.clip(values, self.low, self.high))
+            moved -= middle
+            moved /= reach
+            return np.clip(moved, -1.0, 1.0, out=moved)[:, None]
 
     def _transformed(self, values: Vector) -> Vector:
         return values if self.transform is None else np.asarray(TRANSFORMS[self.transform](values))

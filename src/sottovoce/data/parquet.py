@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -27,7 +28,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.rows import bound_dense
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
-from sottovoce.data.sources import column_names, insist_present
+from sottovoce.data.sources import column_names, insist_present, located
 from sottovoce.data.tables import encoded_columns
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
@@ -35,7 +36,7 @@ from sottovoce.errors import DataError
 S = TypeVar("S")
 T = TypeVar("T")
 
-BATCH_ROWS = 2**14
+BATCH_ROWS = 2**15
 BUFFER_BYTES = 2**18
 """Bytes read ahead for each column: a column's whole share of a row group is never held."""
 
@@ -53,6 +54,8 @@ class ParquetSource(Sealed):
     schema: Schema
     radius: float
     lenient: bool
+    spelled: Mapping[str, str]
+    """Names of the columns as the files have them."""
 
     @classmethod
     def open(
@@ -62,10 +65,11 @@ class ParquetSource(Sealed):
         files = tuple(sorted(where.glob("*.parquet"))) if where.is_dir() else (where,)
         if not files:
             raise DataError(f"there is no .parquet file in {where}.")
-        wanted = _wanted(schema)
-        for file in files:
-            insist_present((*wanted, *schema.keyed_by, *schema.weighed_by), column_names(file))
-        return cls(files, _identity(files), schema, radius, lenient)
+        wanted = (*_wanted(schema), *schema.keyed_by, *schema.weighed_by)
+        spelled = located(wanted, column_names(files[0]))
+        for file in files[1:]:
+            insist_present(tuple(spelled.values()), column_names(file))
+        return cls(files, _identity(files), schema, radius, lenient, spelled)
 
     @property
     def n(self) -> int:
@@ -84,7 +88,7 @@ class ParquetSource(Sealed):
                     yield block, values[place : place + len(block)]
                     place += len(block)
 
-    @property
+    @cached_property
     def layout(self) -> RowLayout:
         return RowLayout.of(self.schema)
 
@@ -97,13 +101,14 @@ class ParquetSource(Sealed):
         """The persons' keys of all rows, in their order; the schema names the column."""
         assert self.schema.person is not None
         self.insist_unchanged()
-        chunks = (chunk for file in self.files for chunk in _batches(file, 0, (self.schema.person,)))
+        names = (self.spelled[self.schema.person],)
+        chunks = (chunk for file in self.files for chunk in _batches(file, 0, names))
         return [key for chunk in chunks for key in chunk.column(0).to_pylist()]
 
     def counts(self, codes: Codes) -> Vector:
         """What all rows count, by the schema's column of weights and their classes."""
         self.insist_unchanged()
-        names = self.schema.weighed_by
+        names = tuple(self.spelled[name] for name in self.schema.weighed_by)
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, names)) if names else ()
         parts = [self.schema.weights(chunk.column(0)) for chunk in chunks]
         return self.schema.counts(len(codes), np.concatenate(parts) if parts else None, codes)
@@ -120,7 +125,7 @@ class ParquetSource(Sealed):
             while first >= held.row_group(group).num_rows:
                 first -= held.row_group(group).num_rows
                 group += 1
-            for chunk in _batches(file, group, _wanted(self.schema)):
+            for chunk in _batches(file, group, tuple(self.spelled[name] for name in _wanted(self.schema))):
                 if first < chunk.num_rows:
                     yield chunk.slice(first)
                 first = max(0, first - chunk.num_rows)
@@ -128,7 +133,11 @@ class ParquetSource(Sealed):
 
     def _bounded(self, piece: Any) -> tuple[list[Any], NDArray[Any]]:
         """Blocks of a piece of the table, each an array of its own, and its targets."""
-        part = encoded_columns(piece.num_rows, piece.column, self.schema, self.schema.target, self.lenient)
+
+        def column_of(name: str) -> Any:
+            return piece.column(self.spelled[name])
+
+        part = encoded_columns(piece.num_rows, column_of, self.schema, self.schema.target, self.lenient)
         (numbers, codes), values = part.features, part.target
         assert values is not None
         length, blocks = self.layout.block_length, list[Any]()
@@ -176,23 +185,29 @@ def ahead(
 
 
 def in_pieces(chunks: Generator[Any, None, None], length: int) -> Generator[Any, None, None]:
-    """The same rows in tables of `length`, the last one shorter; nothing is copied."""
-    import pyarrow as pa
-
+    """The same rows in batches of `length`, the last one shorter; what is whole already is not copied."""
     held, count = list[Any](), 0
     try:
         for chunk in chunks:
             while count + chunk.num_rows >= length:
-                yield pa.Table.from_batches([*held, chunk.slice(0, length - count)])
+                yield _one([*held, chunk.slice(0, length - count)])
                 chunk = chunk.slice(length - count)
                 held, count = [], 0
             if chunk.num_rows:
                 held.append(chunk)
                 count += chunk.num_rows
         if held:
-            yield pa.Table.from_batches(held)
+            yield _one(held)
     finally:
         chunks.close()
+
+
+def _one(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def _wanted(schema: Schema) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Either way they are the same rows, in the same blocks, as if all were held in me
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
@@ -26,7 +26,6 @@ from sottovoce.data.records import Records
 from sottovoce.data.rows import Block, DenseRows, Rows, chosen
 from sottovoce.data.schema import Schema
 from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
-from sottovoce.data.targets import Classes, Range
 from sottovoce.data.validation import (
     checked_radius,
     declaration_of,
@@ -51,8 +50,11 @@ def bounded(
     memory: int,
     spool: bool | str | os.PathLike[str],
     progress: bool,
+    scaled: bool = False,
 ) -> Records:
-    """Records of Parquet files by the rules of `from_parquet`; what public facts decide is refused first."""
+    """Records of Parquet files by the rules of `from_parquet`; what public facts decide is refused first.
+
+    `scaled`: numbers to predict are mapped from their declared range to the one that training sees."""
     declared_columns = schema if isinstance(schema, Schema) else Schema.load(schema)
     aim = declared_columns.target
     if aim is None:
@@ -63,10 +65,15 @@ def bounded(
     radius = checked_radius(radius)
     insist_rule_for_invalid(invalid)
     source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
-    declared = declaration_of(aim.classes, aim.range)
+    scaled = scaled and aim.range is not None
+    declared = declaration_of(aim.classes, aim.mapped if scaled else aim.range)
     insist_one_weighing(declared_columns, sample_weight)
     cap = 1.0 if declared_columns.is_weighted else declared_cap(weight_cap, sample_weight)
-    rows = read_rows(source, declared, memory=memory, folder=folder, progress=progress)
+
+    def encode(values: NDArray[Any]) -> Vector:
+        return declared.encode(aim.scaled(values) if scaled else values)[0]
+
+    rows = read_rows(source, encode, memory=memory, folder=folder, progress=progress)
     if cap is not None:
         usable = np.ones(rows.n, dtype=bool)
         given = (
@@ -81,9 +88,16 @@ def bounded(
 
 
 def read_rows(
-    source: ParquetSource, declared: Classes | Range, *, memory: int, folder: Path | None, progress: bool
+    source: ParquetSource,
+    encode: Callable[[NDArray[Any]], Vector],
+    *,
+    memory: int,
+    folder: Path | None,
+    progress: bool,
 ) -> Rows:
-    """Read every row once: keep `memory` bytes of them, spool the others into `folder` if there is one."""
+    """Read every row once: keep `memory` bytes of them, spool the others into `folder` if there is one.
+
+    `encode` makes numbers of the targets."""
     n, held = source.n, Held.of(source)
     if n < 1:
         raise DataError("the file has no rows.")
@@ -94,7 +108,7 @@ def read_rows(
     told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
     with waiting(progress, f"reading {n} rows{told}"):
         for features, given in source.read():
-            codes, _ = declared.encode(given)
+            codes = encode(given)
             targets[start : start + len(codes)] = codes
             start += len(codes)
             if len(kept) < most:

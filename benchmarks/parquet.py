@@ -1,0 +1,127 @@
+"""Covertype's schema from Parquet, as many rows as asked for, fitted by the default method.
+
+    BENCH_FOLDER=/a/folder python -m benchmarks.parquet [ROWS]
+
+writes ROWS records (10^8 if not told: the rows of Covertype over and over, each number moved a little), reads
+and fits them in a fresh process, and prints seconds to read, seconds a pass, the whole, and peak memory. The
+file stays in the folder for the next run.
+
+    python -m benchmarks.parquet read FILE
+
+is the child's part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sottovoce as sv
+from benchmarks.memory import peak_memory
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
+from sottovoce.datasets import covertype
+
+ROWS = 10**8
+GROUP = 2**20
+PASSES = 5
+
+
+def schema() -> Schema:
+    """Declared bounds of the ten numbers, four areas and forty soils; two kinds of cover."""
+    bounds = zip(covertype.NUMERIC, covertype.MINIMUM, covertype.MAXIMUM, strict=True)
+    columns = [Numeric(name, low, high) for name, low, high in bounds]
+    areas = Categorical("Wilderness", tuple(range(covertype.WILDERNESS_AREAS)))
+    soils = Categorical("Soil", tuple(range(covertype.SOIL_TYPES)))
+    return Schema((*columns, areas, soils), Target("Cover", classes=(1, 2)))
+
+
+def write(path: Path, n: int) -> None:
+    """n records in groups of a million, in the types that the numbers have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = covertype.load().two_classes()
+    rng = np.random.default_rng(0)
+    writer = None
+    partial = path.with_suffix(".part")
+    for start in range(0, n, GROUP):
+        chosen = rng.integers(0, table.cover.size, min(GROUP, n - start))
+        moved = table.numeric[chosen] + rng.integers(-5, 6, (chosen.size, len(covertype.NUMERIC)))
+        columns: dict[str, Any] = {
+            name: np.ascontiguousarray(moved[:, place], dtype=np.int16)
+            for place, name in enumerate(covertype.NUMERIC)
+        }
+        columns |= {"Wilderness": table.wilderness[chosen].astype(np.int8)}
+        columns |= {"Soil": table.soil[chosen].astype(np.int8), "Cover": table.cover[chosen].astype(np.int8)}
+        group = pa.table(columns)
+        writer = writer or pq.ParquetWriter(partial, group.schema, compression="snappy")
+        writer.write_table(group, row_group_size=GROUP)
+    assert writer is not None
+    writer.close()
+    partial.rename(path)
+
+
+def scan(path: Path) -> float:
+    """Seconds for polars to sum every column."""
+    import polars
+
+    start = time.perf_counter()
+    polars.scan_parquet(path).sum().collect()
+    return time.perf_counter() - start
+
+
+def read(path: Path) -> dict[str, float]:
+    """Read, make some passes, fit: seconds of each, and peak memory."""
+    began = time.perf_counter()
+    records = sv.Records.from_parquet(path, schema(), spool=os.environ.get("BENCH_FOLDER", True))
+    opened = time.perf_counter()
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
+    w = np.cos(np.arange(risk.dim))
+    seconds = []
+    for _ in range(PASSES):
+        start = time.perf_counter()
+        risk.value_and_gradient(w)
+        seconds.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    result = sv.minimize(risk, budget=sv.Budget(epsilon=1.0, delta=1.0 / records.n / 10.0))
+    fitted = time.perf_counter() - start
+    return {
+        "rows": records.n,
+        "seconds to read": opened - began,
+        "seconds a pass": min(seconds[1:]),
+        "seconds a pass, slowest": max(seconds[1:]),
+        "seconds to fit": fitted,
+        "passes' worth of a fit": fitted / min(seconds[1:]),
+        "nanoseconds a row and pass": 1e9 * min(seconds[1:]) / records.n,
+        "peak memory, GB": peak_memory() / 1e9,
+        "answers released": len(result.trace),
+    }
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["read"]:
+        print(json.dumps(read(Path(sys.argv[2]))))
+        return
+    n = int(float(sys.argv[1])) if len(sys.argv) > 1 else ROWS
+    folder = Path(os.environ.get("BENCH_FOLDER", tempfile.gettempdir()))
+    path = folder / f"covertype-{n}.parquet"
+    if not path.exists():
+        write(path, n)
+    command = [sys.executable, "-m", "benchmarks.parquet", "read", str(path)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    seconds = found["seconds for polars to sum the columns"] = scan(path)
+    found["first reading over polars"] = found["seconds to read"] / seconds
+    for name, figure in found.items():
+        print(f"{name:40} {figure:12.4g}")
+
+
+if __name__ == "__main__":
+    main()
