@@ -1,7 +1,7 @@
 """`python -m benchmarks [SUITE ...] [--rounds N]`: measure, print, and keep the figures as JSON.
 
-Suites: passes, compact, compact-tiled, losses, tiled, csr, fits, scaling, parquet, dask; all of them by default. Figures go to
-benchmarks/results/speed.json, one entry a suite, and from there to the section "Speed" of docs/benchmarks.md.
+Suites: passes, compact, compact-tiled, losses, tiled, csr, fits, scaling, parquet, dask; all by default.
+Figures go to benchmarks/results/speed.json and from there to the section "Speed" of docs/benchmarks.md.
 PyTorch, Opacus and diffprivlib run in environments of their own: BENCH_TORCH_PYTHON and
 BENCH_DIFFPRIVLIB_PYTHON name their interpreters; where there is none, that comparison is left out.
 """

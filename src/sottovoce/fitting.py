@@ -5,29 +5,24 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
-from sottovoce.data import parquet_rows
+from sottovoce.data import training_records
 from sottovoce.data.encoding import feature_names
-from sottovoce.data.frames import Dataframe
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, insist_present, is_parquet
+from sottovoce.data.sources import is_parquet
 from sottovoce.data.tables import Table
-from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
@@ -126,7 +121,7 @@ def fit(
     with ExitStack() as stack:
         warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
         if dask is None and not share and _is_parquet_file(table):
-            records = _records_of(table, schema, aim, persons, invalid, spool, progress)
+            records = training_records.of_parquet(table, schema, aim, persons, invalid, spool, progress)
         else:
             with waiting(progress, f"reading {_called(table)}"):
                 if dask is None:
@@ -134,10 +129,10 @@ def fit(
                     parting = Parting.of(held, share, persons, invalid, simulate)
                     if share:
                         held, test = held.split(parting.test)
-                    records = _records(held, aim, parting.trained, invalid)
+                    records = training_records.in_memory(held, aim, parting.trained, invalid)
                 else:
-                    client = stack.enter_context(_connected(dask, workers))
-                    records = _records_on(client, table, schema, aim, persons, invalid)
+                    client = stack.enter_context(training_records.connected(dask, workers))
+                    records = training_records.on_workers(client, table, schema, aim, persons, invalid)
         whole = Budget(epsilon, declared_delta(delta, parting.n if share else records.n), relation)
         budget, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
@@ -231,75 +226,6 @@ def _named_loss(text: str | None, aim: Target) -> tuple[str, losses.Loss]:
     if aim.classes is not None and len(aim.classes) > 2 and name != LOGISTIC:
         raise ParameterError(f"with more than two classes the loss must be {LOGISTIC!r} (softmax).")
     return name, loss
-
-
-def _records(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
-    """The encoded rows hold the intercept already and are no longer than 1."""
-    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid, **table.weighing}
-    if aim.classes is not None:
-        labels: list[Any] = sorted(aim.classes)
-        what: dict[str, Any] = {"labels": tuple(labels), **people}
-        return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
-    assert table.target is not None
-    what = {"target": aim.mapped, **people}
-    return Records.from_arrays(table.features, aim.scaled(table.target), radius=1.0, constant=True, **what)
-
-
-def _records_of(
-    path: Any,
-    schema: Schema,
-    aim: Target,
-    persons: int | None,
-    invalid: str,
-    spool: bool | str | os.PathLike[str],
-    progress: bool,
-) -> Records:
-    """As `_records`, of a Parquet file that need not fit into memory."""
-    if aim.classes is not None:
-        labels: list[Any] = sorted(aim.classes)
-        schema = replace(schema, target=aim.reordered(tuple(labels)))
-    where: dict[str, Any] = {"memory": 2**29, "spool": spool, "progress": progress}
-    given: dict[str, Any] = {"sample_weight": None, "weight_cap": 1.0, "groups": None, "persons": persons}
-    return parquet_rows.bounded(path, schema, 1.0, invalid=invalid, scaled=True, **given, **where)
-
-
-def _scaled_cells(target: Any, aim: Target) -> Any:
-    """A partition's target, cell by cell: NaN where it is no number. On a worker."""
-    assert aim.range is not None
-    clipped, usable = Range(*aim.range).encode(Dataframe(target.to_frame()).column(target.name))
-    scaled = np.where(usable, aim.scaled(clipped), np.nan)
-    return type(target)(scaled, index=target.index, name=target.name)
-
-
-def _connected(address: str, workers: int | None) -> AbstractContextManager[Any]:
-    if find_spec("distributed") is None:
-        raise ParameterError("--dask and --workers need Dask. Install sottovoce[dask].")
-    from sottovoce.data.dask import connected
-
-    return connected(address, workers)
-
-
-def _records_on(
-    client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, invalid: str
-) -> Records:
-    """As `_records`, read and kept by the workers."""
-    import dask.dataframe as dd
-
-    if not isinstance(path, str | os.PathLike) or not is_parquet(path):
-        raise ParameterError("with Dask the data must be a Parquet file.")
-    wanted = (*schema.names, aim.name, *schema.keyed_by, *schema.weighed_by)
-    insist_present(wanted, column_names(path))
-    frame = dd.read_parquet(path, columns=list(wanted))
-    if aim.classes is not None:
-        labels: list[Any] = sorted(aim.classes)
-        target = aim.reordered(tuple(labels))
-    else:
-        scaled = frame[aim.name].map_partitions(_scaled_cells, aim, meta=(aim.name, "f8"))
-        frame = frame.assign(**{aim.name: scaled})
-        low, high = aim.mapped
-        target = replace(aim, low=low, high=high)
-    declared = replace(schema, target=target)
-    return Records.from_dask(frame, schema=declared, persons=persons, invalid=invalid, client=client)
 
 
 def _risk(records: Records, loss: losses.Loss, penalty: regularizers.Regularizer) -> Risk | SoftmaxRisk:

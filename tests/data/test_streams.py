@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
-from sottovoce import fitting
 from sottovoce.data import files as tables
 from sottovoce.data import parquet as streams
+from sottovoce.data import parquet_rows
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 
@@ -168,9 +168,9 @@ def test_fit_reads_a_parquet_file_as_it_reads_the_table_in_memory(kind, file, mo
     path, schema = file(kind, table=table), schema_for(kind)
     given = {"epsilon": 1.0, "delta": 1e-6, "simulate": 3, "method": "majorize"}
     wanted = sv.fit(table, schema, **given).result.weights
-    bounded = fitting.parquet_rows.bounded
+    bounded = parquet_rows.bounded
     monkeypatch.setattr(
-        fitting.parquet_rows, "bounded", lambda *args, **named: bounded(*args, **{**named, "memory": 10_000})
+        parquet_rows, "bounded", lambda *args, **named: bounded(*args, **{**named, "memory": 10_000})
     )
     for spool in (True, False, tmp_path):
         assert np.array_equal(sv.fit(path, schema, spool=spool, **given).result.weights, wanted)

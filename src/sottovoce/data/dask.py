@@ -166,17 +166,24 @@ def connected(address: str, workers: int | None = None) -> Iterator[Any]:
 
 
 def _awaited(client: Any, futures: Sequence[Any]) -> list[Any]:
-    """The futures' results; gives up when there has been no worker for PATIENCE seconds."""
-    gather = partial(client.gather, list(futures), asynchronous=True)
+    """The futures' results; gives up when there has been no worker for PATIENCE seconds.
+
+    It waits for them to be done before it gathers them: a gathering that is cut short may fail."""
+    from distributed import wait
+
     seen = time.monotonic()
     while True:
         try:
-            return list(client.sync(gather, callback_timeout=_POLL))
+            with client.as_current():
+                wait(list(futures), timeout=_POLL)
+            break
         except TimeoutError:
             if client.nthreads():
                 seen = time.monotonic()
             if time.monotonic() - seen > PATIENCE:
                 raise
+    gather = partial(client.gather, list(futures), asynchronous=True)
+    return list(client.sync(gather, callback_timeout=PATIENCE))
 
 
 def _client(client: Any) -> Any:

@@ -59,10 +59,11 @@ class Doors:
         """Records of a Parquet file, or of all those in a folder, that need not fit into memory.
 
         The schema encodes and bounds rows as BoundedEncoder does, the constant column included, and declares
-        the target. The first `memory` bytes of encoded rows are kept, later ones spooled: 4 bytes an entry in
-        the system's temporary folder, or the one that `spool` names, in a file that nobody else can open and
-        that is gone with these records, or a crash. `spool=False` decodes them again at each pass. The
-        answers are those of the same rows in memory; the file must not change until the last of them.
+        the target. The first `memory` bytes of compact rows are kept, later ones spooled: 4 bytes a number, 1
+        or 2 a category, in the system's temporary folder, or the one that `spool` names, in a file that
+        nobody else can open and that is gone with these records, or a crash. `spool=False` decodes them again
+        at each pass. The answers are those of the same rows in memory; the file must not change until the
+        last of them.
         `sample_weight` (one number a row, in the order of the files), `weight_cap`, `groups`, `persons` and
         `invalid` are as in `from_arrays`; a weight that is not finite counts 0. Without `groups`, the column
         that the schema names as `person` holds the keys."""

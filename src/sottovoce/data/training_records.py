@@ -1,0 +1,91 @@
+"""Records as `fit` trains on them: classes in sorted order, numbers mapped to the range that training sees."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from sottovoce.data import parquet_rows
+from sottovoce.data.columns import Target
+from sottovoce.data.frames import Dataframe
+from sottovoce.data.records import Records
+from sottovoce.data.schema import Schema
+from sottovoce.data.sources import column_names, insist_present, is_parquet
+from sottovoce.data.tables import Table
+from sottovoce.data.targets import Range
+from sottovoce.errors import ParameterError
+
+
+def in_memory(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
+    """The encoded rows hold the intercept already and are no longer than 1."""
+    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid, **table.weighing}
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        what: dict[str, Any] = {"labels": tuple(labels), **people}
+        return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
+    assert table.target is not None
+    what = {"target": aim.mapped, **people}
+    return Records.from_arrays(table.features, aim.scaled(table.target), radius=1.0, constant=True, **what)
+
+
+def of_parquet(
+    path: Any,
+    schema: Schema,
+    aim: Target,
+    persons: int | None,
+    invalid: str,
+    spool: bool | str | os.PathLike[str],
+    progress: bool,
+) -> Records:
+    """As `in_memory`, of a Parquet file that need not fit into memory."""
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        schema = replace(schema, target=aim.reordered(tuple(labels)))
+    where: dict[str, Any] = {"memory": 2**29, "spool": spool, "progress": progress}
+    given: dict[str, Any] = {"sample_weight": None, "weight_cap": 1.0, "groups": None, "persons": persons}
+    return parquet_rows.bounded(path, schema, 1.0, invalid=invalid, scaled=True, **given, **where)
+
+
+def _scaled_cells(target: Any, aim: Target) -> Any:
+    """A partition's target, cell by cell: NaN where it is no number. On a worker."""
+    assert aim.range is not None
+    clipped, usable = Range(*aim.range).encode(Dataframe(target.to_frame()).column(target.name))
+    scaled = np.where(usable, aim.scaled(clipped), np.nan)
+    return type(target)(scaled, index=target.index, name=target.name)
+
+
+def connected(address: str, workers: int | None) -> AbstractContextManager[Any]:
+    """A client of a scheduler, or of workers started here."""
+    if find_spec("distributed") is None:
+        raise ParameterError("--dask and --workers need Dask. Install sottovoce[dask].")
+    from sottovoce.data import dask
+
+    return dask.connected(address, workers)
+
+
+def on_workers(
+    client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, invalid: str
+) -> Records:
+    """As `in_memory`, read and kept by the workers."""
+    import dask.dataframe as dd
+
+    if not isinstance(path, str | os.PathLike) or not is_parquet(path):
+        raise ParameterError("with Dask the data must be a Parquet file.")
+    wanted = (*schema.names, aim.name, *schema.keyed_by, *schema.weighed_by)
+    insist_present(wanted, column_names(path))
+    frame = dd.read_parquet(path, columns=list(wanted))
+    if aim.classes is not None:
+        labels: list[Any] = sorted(aim.classes)
+        target = aim.reordered(tuple(labels))
+    else:
+        scaled = frame[aim.name].map_partitions(_scaled_cells, aim, meta=(aim.name, "f8"))
+        frame = frame.assign(**{aim.name: scaled})
+        low, high = aim.mapped
+        target = replace(aim, low=low, high=high)
+    declared = replace(schema, target=target)
+    return Records.from_dask(frame, schema=declared, persons=persons, invalid=invalid, client=client)
