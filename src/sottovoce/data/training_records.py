@@ -1,4 +1,4 @@
-"""Records as `fit` trains on them: classes in sorted order, numbers mapped to the range that training sees."""
+"""Records as `fit` trains on them: classes in sorted order, numbers mapped to what training sees."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ FRONTS = (
     Mutant(
         name="encoded numbers not clipped to their bounds",
         file="data/numbers.py",
-        before="moved = self._transformed(np.clip(values, self.low, self.high)) - middle\n            return np.clip(moved / reach, -1.0, 1.0)[:, None]",
-        after="moved = self._transformed(values) - middle\n            return (moved / reach)[:, None]",
+        before="moved = self._transformed(np.clip(values, self.low, self.high))\n            moved -= middle\n            moved /= reach\n            return np.clip(moved, -1.0, 1.0, out=moved)[:, None]",
+        after="return ((self._transformed(values) - middle) / reach)[:, None]",
         tests="tests/data/test_encoding.py",
     ),
     Mutant(
