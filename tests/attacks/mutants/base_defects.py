@@ -28,7 +28,7 @@ BASE = (
         "losses/counts.py",
         "slope=1.5, curvature_low",
         "slope=1.0, curvature_low",
-        f"{COUNTS} no_constant",
+        f"{COUNTS} those_of_the_definition",
     ),
     Mutant(
         "compiled slopes of counts forget the count",
