@@ -24,7 +24,8 @@ def audited(relation: str, factor: float, runs: int) -> Audit:
         released = oracle.gradient(np.zeros(2), oracle.units_left).value
         return float((exact[1] - exact[0]) @ released)
 
-    return audit_mechanism(attack, budget, runs=runs, subject=f"a gradient under {relation}")
+    broken = "" if factor == 1.0 else f", noise times {factor:g}"
+    return audit_mechanism(attack, budget, runs=runs, subject=f"a gradient under {relation}{broken}")
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "zero-out"])

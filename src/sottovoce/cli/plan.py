@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def plan(
-    rows: Annotated[int, typer.Option(help="How many records there will be.", show_default=False)],
+    rows: Annotated[
+        int,
+        typer.Option(
+            help="How many records there will be, or persons if it is for them.", show_default=False
+        ),
+    ],
     epsilon: Epsilon,
     delta: Delta,
     relation: Neighbours = "replace-one",

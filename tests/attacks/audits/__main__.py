@@ -1,6 +1,6 @@
 """Audit methods and questions as they are, and methods with noise times 0.8.
 
-`python -m tests.attacks.audits methods|questions|models [runs]`."""
+`python -m tests.attacks.audits methods|questions|relations|models [runs]`."""
 
 # ruff: noqa: T201 - a study prints what it found
 
@@ -15,6 +15,7 @@ from sottovoce.audit.canary import CanaryShape
 from sottovoce.audit.questions import audit_question, families
 from sottovoce.methods.loop import Method
 from sottovoce.methods.majorize import Majorize
+from tests.audit.test_relations_audit import audited
 
 CLAIM = sv.Budget(1.0, 1e-2)
 # The loss is saturated wherever a run goes, so the canary moves each gradient and each trial as far as any
@@ -46,6 +47,10 @@ def audits(what: str, runs: int) -> Iterator[tuple[Audit, bool]]:
         for relation in ("replace-one", "zero-out"):
             for name in families():
                 yield audit_question(name, sv.Budget(4.0, 1e-2, relation), runs=runs), False
+    elif what == "relations":
+        for relation in ("replace-one", "zero-out"):
+            for factor in (1.0, 0.8):
+                yield audited(relation, factor, runs), factor < 1.0
     else:
         for method in MODELS:
             yield audit(method, MODEL_CLAIM, shape=TIGHT, runs=runs, model_only=True), False
