@@ -60,18 +60,25 @@ def test_a_run_starts_from_the_modules_own_parameters() -> None:
 def test_what_a_module_cannot_answer_is_refused_before_anything_is_charged() -> None:
     risk = models.linear_risk(n=200, curvature="products")
     ledger = sv.Ledger(BUDGET)
-    for method, words in (("majorize", "Gram"), ("tr", "products with vectors"), ("cubic", "products")):
+    for method, words in (("tr", "products with vectors"), ("cubic", "products")):
         with pytest.raises(sv.errors.ParameterError, match=words):
-            sv.minimize(
-                models.linear_risk(n=200) if method == "majorize" else risk,
-                budget=BUDGET,
-                method=method,
-                tolerance=TOLERANCE,
-                ledger=ledger,
-                simulate=0,
-            )
+            sv.minimize(risk, budget=BUDGET, method=method, tolerance=TOLERANCE, ledger=ledger, simulate=0)
         assert not any(grant.event.query in (Query.GRAM, Query.HESSIAN) for grant in ledger.history)
         ledger = sv.Ledger(BUDGET)
+
+
+@pytest.mark.parametrize("method", ["auto", "majorize"])
+@pytest.mark.parametrize("tolerance", [None, TOLERANCE])
+def test_a_module_is_majorized_by_its_declared_smoothness_and_asked_for_no_gram_matrix(
+    method: str, tolerance: sv.Tolerance | None
+) -> None:
+    ledger = sv.Ledger(BUDGET)
+    risk = models.linear_risk(n=200)
+    found = sv.minimize(risk, budget=BUDGET, method=method, tolerance=tolerance, ledger=ledger, simulate=0)
+    assert found.method == "majorize"
+    asked = {grant.event.query for grant in ledger.history}
+    assert Query.GRADIENT in asked
+    assert not asked & {Query.GRAM, Query.GRAM_DIAGONAL}
 
 
 def oracle(risk, ledger, noise):  # type: ignore[no-untyped-def]
