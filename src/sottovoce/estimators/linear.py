@@ -52,6 +52,12 @@ class PrivateLinear(Summarized, Publishable):
     inference: float
     weight_cap: float | None
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Parameters as given, each under its name: all that scikit-learn lets a constructor do."""
+        for name in self._get_param_names():
+            if name in given:
+                setattr(self, name, given[name])
+
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
         features = into_unit_ball(X, declared.declared_radius(self.radius))
@@ -148,22 +154,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         class_weight: Any = None,
         weight_cap: float | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.loss = loss
-        self.regularizer = regularizer
-        self.strength = strength
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.tolerance = tolerance
-        self.ledger = ledger
-        self.simulate = simulate
-        self.relation = relation
-        self.inference = inference
-        self.class_weight = class_weight
-        self.weight_cap = weight_cap
+        self._keep(locals())
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None

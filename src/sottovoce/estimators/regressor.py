@@ -52,30 +52,12 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         inference: float = 0.0,
         weight_cap: float | None = None,
     ) -> None:
-        self.target = target
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.regularizer = regularizer
-        self.strength = strength
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.tolerance = tolerance
-        self.ledger = ledger
-        self.simulate = simulate
-        self.relation = relation
-        self.inference = inference
-        self.weight_cap = weight_cap
+        self._keep(locals())
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
     ) -> Self:
-        """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
-
-        `sample_weight` says what each row counts, up to the declared `weight_cap`. `groups` holds the key of
-        each row's person: the guarantee is then theirs, as `Records.from_arrays` says; `persons` declares how
-        many there are."""
+        """Train privately on y within the declared range; all else is as in `PrivateClassifier.fit`."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
         if self.target is None:

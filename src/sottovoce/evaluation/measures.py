@@ -13,7 +13,7 @@ the first class, in every figure, and nothing is said of it: for automated pipel
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Required, TypedDict, Unpack
 
 from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.data.files import read
@@ -26,61 +26,39 @@ from sottovoce.evaluation.rows import readable
 from sottovoce.privacy.oracle import CountOracle
 
 
-def accuracy(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    budget: Budget,
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
-) -> Estimate:
+class HowTested(TypedDict, total=False):
+    """Who pays for a figure, how sure its interval is, and how records are read; only `budget` is needed."""
+
+    budget: Required[Budget]
+    ledger: Ledger | None
+    simulate: int | None
+    confidence: float
+    invalid: str
+    groups: Any
+    persons: int | None
+
+
+def accuracy(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """Share of records whose class is predicted. The count moves by at most 1."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.accuracy(test.desk.run.units_left)
 
 
 def log_loss(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    budget: Budget,
-    ceiling: float = math.log(1000.0),
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
+    model: Any, X: Any, y: Any = None, *, ceiling: float = math.log(1000.0), **how: Unpack[HowTested]
 ) -> Estimate:
     """Mean of min(-log p, ceiling), p the probability the model gave to the true class.
 
     Without the ceiling one record could move it without bound."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.log_loss(ceiling, test.desk.run.units_left)
 
 
 def absolute_error(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    target: tuple[float, float],
-    budget: Budget,
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
+    model: Any, X: Any, y: Any = None, *, target: tuple[float, float], **how: Unpack[HowTested]
 ) -> Estimate:
     """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.absolute_error(target, test.desk.run.units_left)
 
 
@@ -90,56 +68,27 @@ def deviance(
     y: Any = None,
     *,
     target: tuple[float, float],
-    budget: Budget,
     ceiling: float = 2.0 * math.log(1000.0),
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
+    **how: Unpack[HowTested],
 ) -> Estimate:
     """Mean Poisson deviance 2 (y log(y/m) - y + m) of expected counts m, each at most the ceiling.
 
     Counts and predictions are clipped to the declared target=(0, high)."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.deviance(target, ceiling, test.desk.run.units_left)
 
 
-def confusion_matrix(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    budget: Budget,
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
-) -> Confusion:
+def confusion_matrix(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.confusion(test.desk.run.units_left)
 
 
 def calibration(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    budget: Budget,
-    bins: int = 10,
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
+    model: Any, X: Any, y: Any = None, *, bins: int = 10, **how: Unpack[HowTested]
 ) -> CalibrationCurve:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     return test.calibration(bins, test.desk.run.units_left)
 
 
@@ -148,18 +97,12 @@ def evaluate(
     X: Any,
     y: Any = None,
     *,
-    budget: Budget,
     ceiling: float = math.log(1000.0),
     bins: int = 10,
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
-    confidence: float = 0.95,
-    invalid: str = "raise",
-    groups: Any = None,
-    persons: int | None = None,
+    **how: Unpack[HowTested],
 ) -> Evaluation:
     """All four figures of a classifier with probabilities, under one budget."""
-    test = _test(model, X, y, budget, ledger, simulate, confidence, invalid, groups, persons)
+    test = _test(model, X, y, **how)
     test.insist_predictions()
     test.insist_log_loss(ceiling)
     test.insist_calibration(bins)
@@ -185,14 +128,16 @@ def _test(
     model: Any,
     X: Any,
     y: Any,
+    *,
     budget: Budget,
-    ledger: Ledger | None,
-    simulate: int | None,
-    confidence: float,
-    invalid: str,
-    groups: Any,
-    persons: int | None,
+    ledger: Ledger | None = None,
+    simulate: int | None = None,
+    confidence: float = 0.95,
+    invalid: str = "raise",
+    groups: Any = None,
+    persons: int | None = None,
 ) -> Examination:
+    """Refuse what can be refused, and open the run that pays."""
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
     if y is None and hasattr(model, "schema"):
