@@ -55,14 +55,14 @@ def test_stated_noise_holds_where_no_matrix_is_formed(shape, monkeypatch: pytest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["adapt", "majorize"])
+@pytest.mark.parametrize(("method", "factor"), [("adapt", 2.0), ("majorize", 1.4)])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("n", "d", "epsilon"), [(5_000, 8, 0.5), (20_000, 5, 1.0), (40_000, 12, 3.0)])
 def test_stated_noise_holds_over_sizes_and_budgets(
-    method: str, classes: int, n: int, d: int, epsilon: float
+    method: str, factor: float, classes: int, n: int, d: int, epsilon: float
 ) -> None:
     ratio = scatter(made_up(n, d, classes, seed=5), method, epsilon=epsilon)
-    assert 0.7 < float(np.exp(np.log(ratio).mean())) < 1.4
+    assert 1.0 / factor < float(np.exp(np.log(ratio).mean())) < factor
 
 
 def test_noise_of_linear_steps_is_what_simulated_steps_leave() -> None:

@@ -267,7 +267,7 @@ def test_what_other_libraries_raise_is_told_by_kind_only(
     def boom(*_: object, **__: object) -> None:
         raise ValueError(f"could not convert {SECRET}")
 
-    monkeypatch.setattr("sottovoce.data.files.read", boom)
+    monkeypatch.setattr("sottovoce.data.files.read_compact", boom)
     done = run(*fit())
     assert done.code == 1
     assert SECRET not in done.err

@@ -222,15 +222,19 @@ def _resolved(estimate: OneStep, coding: Coding, miss: float) -> list[Coefficien
 
 
 def _inverted(test: Inversion, coding: Coding, quantile: float) -> list[Coefficient]:
-    """Ends where the test ends; a standard error only where both are there: a quarter of their distance."""
+    """Ends where the test ends, 0 between them unless it is rejected, too: searches may end early.
+
+    A standard error is given only where both are there: a quarter of their distance."""
     lines = []
     for place, (name, offset) in enumerate(zip(coding.names, coding.offset, strict=True)):
         low, high = (test.end(place, side, quantile) for side in (-1, 1))
         value = float(test.best[place])
         statistic = test.least(place, -float(offset), test.best)[0]
         z = math.copysign(math.sqrt(max(0.0, statistic)), value + float(offset))
-        error = math.inf if math.isinf(high - low) else (high - low) / (2.0 * math.sqrt(quantile))
         p_value = float(special.chdtrc(1, statistic))
+        if statistic <= quantile:
+            low, high = min(low, -float(offset)), max(high, -float(offset))
+        error = math.inf if math.isinf(high - low) else (high - low) / (2.0 * math.sqrt(quantile))
         ends = (low + float(offset), high + float(offset))
         lines.append(Coefficient(name, value + float(offset), error, z, p_value, *ends, math.nan))
     return lines
