@@ -2,11 +2,11 @@
 
     BENCH_FOLDER=/a/folder python -m benchmarks.parquet [ROWS]
 
-writes ROWS records (10^8 if not told: the rows of Covertype over and over, each number moved a little), reads
-and fits them in a fresh process, and prints seconds to read, seconds a pass, the whole, and peak memory. The
-file stays in the folder for the next run.
+writes ROWS records (10^8 if not told: rows of Covertype drawn again and again, each number moved a little; a
+file of 10^7 of them, under as many names as are needed), reads and fits them in a fresh process, and prints
+seconds to read, seconds a pass, the whole, and peak memory. Files stay in the folder for the next run.
 
-    python -m benchmarks.parquet read FILE
+    python -m benchmarks.parquet read FOLDER
 
 is the child's part.
 """
@@ -31,6 +31,9 @@ from sottovoce.datasets import covertype
 
 ROWS = 10**8
 GROUP = 2**20
+LARGEST = 10**7
+"""Rows of one file."""
+
 PASSES = 5
 
 
@@ -69,12 +72,25 @@ def write(path: Path, n: int) -> None:
     partial.rename(path)
 
 
+def written(folder: Path, n: int) -> Path:
+    """A folder with n records, made of one file that has several names."""
+    part, path = folder / f"part-{min(n, LARGEST)}.parquet", folder / f"covertype-{n}"
+    if not part.exists():
+        write(part, min(n, LARGEST))
+    path.mkdir(exist_ok=True)
+    for number in range(-(-n // LARGEST)):
+        name = path / f"{number:04}.parquet"
+        if not name.exists():
+            os.link(part, name)
+    return path
+
+
 def scan(path: Path) -> float:
     """Seconds for polars to sum every column."""
     import polars
 
     start = time.perf_counter()
-    polars.scan_parquet(path).sum().collect()
+    polars.scan_parquet(path / "*.parquet").sum().collect()
     return time.perf_counter() - start
 
 
@@ -111,10 +127,7 @@ def main() -> None:
         print(json.dumps(read(Path(sys.argv[2]))))
         return
     n = int(float(sys.argv[1])) if len(sys.argv) > 1 else ROWS
-    folder = Path(os.environ.get("BENCH_FOLDER", tempfile.gettempdir()))
-    path = folder / f"covertype-{n}.parquet"
-    if not path.exists():
-        write(path, n)
+    path = written(Path(os.environ.get("BENCH_FOLDER", tempfile.gettempdir())), n)
     command = [sys.executable, "-m", "benchmarks.parquet", "read", str(path)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     seconds = found["seconds for polars to sum the columns"] = scan(path)

@@ -121,7 +121,7 @@ FULLEST = {"income": 1e6, "age": 40, "hours": 40, "sector": "private", "day": "2
 
 @given(st.fixed_dictionaries({name: cells for name in FRAME.columns if name != "outcome"}))
 @example(FULLEST)
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_no_cell_makes_a_block_longer_than_one(row: dict[str, Any]) -> None:
     table = pd.DataFrame({name: pd.Series([cell], dtype=object) for name, cell in row.items()})
     encoded = sv.BoundedEncoder(SCHEMA).transform(table)[0].astype(np.float64)
@@ -130,7 +130,7 @@ def test_no_cell_makes_a_block_longer_than_one(row: dict[str, Any]) -> None:
 
 
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(FRAME.columns, cells)), min_size=2, max_size=5))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_no_record_changes_how_another_is_read(rows: list[dict[str, Any]]) -> None:
     def frame(chosen: list[dict[str, Any]]) -> pd.DataFrame:
         return pd.DataFrame(
