@@ -21,7 +21,7 @@ from tests.doubles import Recorder, Replay
 from tests.tables import RANGE, THREE, TWO, lines
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-5")
-TRIED = {"fit", "evaluate", "schema", "predict"}
+TRIED = {"fit", "evaluate", "recalibrate", "schema", "predict"}
 READ_NO_RECORDS = {
     "demo": "embedded public data",
     "bench": "embedded public data",
@@ -115,6 +115,18 @@ def test_evaluate_prints_the_same_over_neighbours(desk: Desk, name: str, other: 
         return desk.run("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero")
 
     insist_same(lambda: evaluate(None), lambda: evaluate(other), 2)
+
+
+@pytest.mark.parametrize("other", ROWS)
+def test_recalibrate_writes_and_prints_the_same_over_neighbours(desk: Desk, other: str) -> None:
+    assert desk.fit(None, "--simulate", "1")[0] == b"0"
+
+    def mended(row: str | None) -> list[bytes]:
+        desk.put(row)
+        told = (*BUDGET, "--invalid", "zero", "-o", "mended.json", "--force")
+        return desk.run("recalibrate", "model.json", "claims.csv", *told)
+
+    insist_same(lambda: mended(None), lambda: mended(other), 1)
 
 
 def test_a_ledger_file_is_charged_the_same_over_neighbours(desk: Desk) -> None:
