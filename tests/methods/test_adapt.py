@@ -150,6 +150,12 @@ def test_spreads_far_above_the_noise_are_believed() -> None:
     np.testing.assert_allclose(Spreads.of(moments(truth, 1e-5), table(4).problem).variances, truth, rtol=0.02)
 
 
+def test_a_centred_variance_is_what_is_left_of_the_square() -> None:
+    truth = np.array([0.1, 0.01, 0.05, 0.2])
+    found = Spreads.of(moments(truth, 1e-5, centre=0.3), table(4).problem)
+    np.testing.assert_allclose(found.variances, truth, rtol=0.02)
+
+
 def test_one_sum_of_squares_is_shared_evenly_and_the_constant_stays_apart() -> None:
     problem = table(4).problem
     assert groups(problem).tolist() == [0, 0, 0, 0, 1]
@@ -244,3 +250,10 @@ def test_the_posterior_finds_curvature_that_the_second_moments_hide() -> None:
 def test_noise_alone_moves_the_posterior_little() -> None:
     lengths = [float((heard(np.zeros(20), 0.5, 1.0, 30, seed)[0].estimate ** 2).sum()) for seed in range(10)]
     assert np.mean(lengths) < 0.5 * 1.4**2
+
+
+def test_one_precise_answer_tells_how_strong_the_signal_is() -> None:
+    for size, low, high in ((0.0, 0.0, 0.9), (0.1, 0.2, 0.9), (0.8, 1.2, 6.0)):
+        truth = size * np.random.default_rng(1).standard_normal(20)
+        posterior = heard(truth, 0.02, 1.0, 1)[0]
+        assert low < math.exp(float(posterior.weights @ np.log(posterior.sizes))) < high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
+from tests.attacks.mutants.adapt_defects import ADAPT
 from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
 from tests.attacks.mutants.base_defects import BASE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
@@ -23,6 +24,7 @@ from tests.attacks.mutants.promise_defects import CHAINS, KEPT
 from tests.attacks.mutants.spool_defects import SPOOL
 
 _EVERYTHING = (
+    *ADAPT,
     *RELEASES,
     *RUNS,
     *ARGUMENTS,

@@ -1,0 +1,73 @@
+"""Mistakes in what `adapt` concludes from its answers: no privacy rests on them, utility does."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+_TESTS = "tests/methods/test_adapt.py"
+
+ADAPT = (
+    Mutant(
+        "means moved by noise",
+        "methods/coordinates.py",
+        "centres = means * np.maximum(0.0, 1.0 - _CLEAR * noise / np.maximum(means**2, 1e-300))",
+        "centres = means * 1.0",
+        f"{_TESTS} -k not_moved_by_noise",
+    ),
+    Mutant(
+        "variances trusted however noisy",
+        "methods/coordinates.py",
+        "trust = scatter / (scatter + errors**2)",
+        "trust = np.ones_like(errors)",
+        f"{_TESTS} -k one_scale",
+    ),
+    Mutant(
+        "squares not centred",
+        "methods/coordinates.py",
+        "seen = moments.squares[columns] - taken",
+        "seen = moments.squares[columns] + taken",
+        f"{_TESTS} -k centred_variance",
+    ),
+    Mutant(
+        "noise kept in the second moments",
+        "methods/second_moments.py",
+        "np.sqrt(np.maximum(values**2 - (_CLEAR * edge) ** 2, 0.0))",
+        "np.abs(values)",
+        f"{_TESTS} -k stands_out",
+    ),
+    Mutant(
+        "evidence of the first answer forgotten",
+        "methods/posterior.py",
+        "np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)",
+        "np.sum(np.sum(answer**2, axis=0) / total, axis=1)",
+        f"{_TESTS} -k how_strong",
+    ),
+    Mutant(
+        "noise of an answer forgotten",
+        "methods/posterior.py",
+        "gain = self.variances / (self.variances + noise + error)",
+        "gain = self.variances / (self.variances + error)",
+        f"{_TESTS} -k noise_allows",
+    ),
+    Mutant(
+        "step in the wrong direction",
+        "methods/posterior.py",
+        "moved = -answer / bends[:, None, :]",
+        "moved = answer / bends[:, None, :]",
+        f"{_TESTS} -k hide",
+    ),
+    Mutant(
+        "nothing left of the signal is free",
+        "methods/outlook.py",
+        "(self.signal * left / (self.signal + left)).sum()",
+        "left.sum()",
+        f"{_TESTS} -k doing_nothing",
+    ),
+    Mutant(
+        "curvature along the weights without its way",
+        "methods/log_odds.py",
+        "return Secants(across, change / ((1.0 - reached) * deviation**2))",
+        "return Secants(across, change / deviation)",
+        f"{_TESTS} -k limit_costs",
+    ),
+)
