@@ -50,6 +50,10 @@ _OVERSHOT = 1.6
 """Gains times the largest curvature over the believed one: below 2, errors of H shrink."""
 
 
+_HIDDEN = 0.6
+"""Where noise is followed, eigenvalues of S are lower by this part of its edge: some are nothing else."""
+
+
 @final
 @dataclass(frozen=True)
 class Curves:
@@ -67,7 +71,8 @@ class Posterior:
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
     `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
-    `passage` is how the last answer moved the estimate, and how the risk is believed to bend there."""
+    `passage` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is that
+    of the noise in S."""
 
     spectrum: Vector
     whole: Vector
@@ -79,6 +84,7 @@ class Posterior:
     means: Matrix
     variances: Matrix
     evidence: Vector
+    edge: float = 0.0
     passage: Passage | None = None
 
     @classmethod
@@ -97,7 +103,19 @@ class Posterior:
         evidence -= np.where(factors > 2.0 * hidden, _NEVER, 0.0)
         means = np.zeros((sizes.size, outputs, spectrum.size))
         error = min(_CORRELATED, moments.error)
-        return cls(spectrum, whole, ridge, error, sizes, factors, priors, means, priors.copy(), evidence)
+        return cls(
+            spectrum,
+            whole,
+            ridge,
+            error,
+            sizes,
+            factors,
+            priors,
+            means,
+            priors.copy(),
+            evidence,
+            moments.edge,
+        )
 
     @property
     def weights(self) -> Vector:
@@ -170,7 +188,8 @@ class Posterior:
         gain = np.minimum(gain, (_OVERSHOT * curve.across / curve.highest)[:, None])
         self.means = self.means + gain[:, None, :] * (away + moved)
         costs = self._costs
-        self.passage = Passage(costs @ (gain / bends), scale, costs @ bends)
+        seen = np.maximum(1.0 - _HIDDEN * self.edge / self.spectrum, 0.0)
+        self.passage = Passage(costs @ (gain / bends), scale, seen * (costs @ bends))
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
 
     def _along(
