@@ -14,6 +14,7 @@ import sys
 import time
 from typing import Any
 
+from benchmarks.compact import compact
 from benchmarks.history.entries import TOLERANCE, Entry, last_on, read, regressions, write
 from benchmarks.kernels import losses
 from sottovoce.planning import bench
@@ -26,7 +27,7 @@ BUSY = 1.0
 def measured(rounds: int) -> Entry:
     timings = bench.run(rounds)
     facts: dict[str, Any] = {name: timings.facts[name] for name in ("processor", "threads", "load")}
-    ratios = losses(rounds)["ratios"] | timings.ratios
+    ratios = losses(rounds)["ratios"] | compact(rounds)["ratios"] | timings.ratios
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     )
