@@ -6,6 +6,7 @@ the data and whatever the method decided from the same answer.
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -66,6 +67,9 @@ class Certificate:
             f"the true gradient norm is {gradient} and the smallest Hessian eigenvalue at least "
             f"{self.curvature_at_least:.3g}, {confidence}"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
 
 
 @final

@@ -144,6 +144,7 @@ def fit(
             tolerance=tolerance,
             inference=inference,
             robust=robust,
+            purpose=purpose,
             ledger=ledger,
             simulate=simulate,
             confidence=confidence,

@@ -15,6 +15,7 @@ from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.files import read_json, write
+from sottovoce.report.notebook import ShownModel
 from sottovoce.result import NO_FINDINGS, Result
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ FORMAT = "sottovoce-model/1"
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
+class Model(ShownModel):
     """A private linear model of a declared table. Holds no data; may be published as it is.
 
     Methods take a table with the columns that the schema declares (a path, pandas, polars, pyarrow, an Arrow
@@ -123,8 +124,7 @@ class Model:
         scores = self.decision_function(table)
         if scores.ndim == 1:
             return np.exp(-np.logaddexp(0.0, np.column_stack([scores, -scores])))
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return np.asarray(np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)))
 
     @property
     def is_count(self) -> bool:

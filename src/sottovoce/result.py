@@ -181,6 +181,11 @@ class Result:
             )
         )
 
+    def _repr_html_(self) -> str:
+        from sottovoce.report.notebook import result_panel
+
+        return result_panel(self)
+
     def summary(
         self, names: Sequence[str] | None = None, *, terms: UserTerms | None = None, **options: Any
     ) -> Summary:

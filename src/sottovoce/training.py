@@ -43,6 +43,7 @@ def minimize(
     calibration: str = "tight",
     inference: float = 0.0,
     robust: bool = False,
+    purpose: str = "",
     progress: bool = False,
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
@@ -59,7 +60,7 @@ def minimize(
     sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
     smallest known. `inference` is the part of the budget kept for the end: a gradient, a Hessian and
     second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
-    with `robust` they hold whether or not the model does.
+    with `robust` they hold whether or not the model does. `purpose` is told in the ledger's history.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record (with relation="zero-out": by a null record, which
@@ -99,7 +100,8 @@ def minimize(
             f"method {chosen.name!r} reads mini-batches, whose amplification has no price in a gdp ledger. "
             'Leave the ledger out, or open it with Ledger(cap, currency="renyi", order=...).'
         )
-    run = account.run(budget, chosen.name, unit=problem.unit)
+    called = f"{chosen.name}: {purpose}" if purpose else chosen.name
+    run = account.run(budget, called, unit=problem.unit)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
     kept = int(run.units_left * inference)
     run.keep(kept)

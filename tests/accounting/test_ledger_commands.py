@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import sottovoce as sv
 from sottovoce import cli
 from tests.tables import TWO, write
 
@@ -91,3 +92,38 @@ def test_a_damaged_file_is_one_line_and_nothing_is_written(tmp_path: Path, run: 
     assert code == 1
     assert len(said.strip().splitlines()) == 1
     assert not (tmp_path / "late.json").exists()
+
+
+def test_a_report_tells_the_state_of_the_ledger_that_was_charged_and_of_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cap = sv.Budget(3.0, 1e-5)
+    ledger, other = (sv.Ledger.create(name, dataset="people", cap=cap) for name in ("l.db", "other.db"))
+    model = sv.fit(
+        write(tmp_path / "d.csv", 300), TWO, epsilon=1.0, delta=1e-5, ledger=ledger, purpose="prices"
+    )
+    model.save("m.json")
+
+    def run(*words: str) -> tuple[object, str]:
+        monkeypatch.setattr("sys.argv", ["sottovoce", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        shown = capsys.readouterr()
+        return ended.value.code, shown.out + shown.err
+
+    assert run("report", "m.json", "-o", "r.html", "--ledger", "l.db")[0] == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "of the cap of people, epsilon 3 at delta 1e-05" in page
+    assert "Left: one more model up to epsilon" in page
+    code, said = run("report", "m.json", "-o", "x.html", "--ledger", "other.db")
+    assert (code, Path("x.html").exists()) == (1, False)
+    assert "was not charged to the ledger" in said
+    assert other.units_spent == 0
+    code, said = run("ledger", "show", "l.db", "--html", "l.html")
+    assert code == 0
+    assert "left   one more model up to epsilon" in said
+    assert "adapt: prices" in said
+    assert "adapt: prices" in Path("l.html").read_text(encoding="utf-8")
+    assert run("ledger", "show", "l.db", "--html", "l.db")[0] == 1, "a ledger is never overwritten"
+    assert run("ledger", "show", "l.db", "--charges")[1].count("charge ") > 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -13,7 +14,7 @@ import sottovoce as sv
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.report import Card, render
 from sottovoce.report.axes import across, upward
-from sottovoce.report.markup import element, number
+from sottovoce.report.markup import element, number, percent
 from sottovoce.report.page import SECTIONS
 from sottovoce.report.words import chance_of_a_right_guess
 from tests import problems
@@ -85,9 +86,9 @@ def test_a_private_page_says_what_is_guaranteed_against_whom_in_words_and_symbol
         "(2, 10⁻⁵)-differential privacy",
         "e<sup>ε</sup> · P[M(D\u2032) ∈ S] + δ",
         "Claims &lt;2026&gt;",
-        "at most 88.1 %",
+        "at most 88.1\u00a0%",
         "No confidence intervals are available",
-        "99 % confidence",
+        "99\u00a0% confidence",
         "made on 2026-05-04",
     ):
         assert words in page
@@ -107,7 +108,7 @@ def test_intervals_are_shown_where_they_hold() -> None:
     result = sv.minimize(overlapping(), budget=BUDGET, inference=0.3)
     page = render(result, clock=clock)
     assert result.inference is not None
-    assert "Each interval holds with 95 % confidence" in page
+    assert "Each interval holds with 95\u00a0% confidence" in page
     assert page.count('class="sampling"') == 4
     assert page.count("<small>") == 4
     assert "No confidence intervals" not in page
@@ -143,7 +144,7 @@ def test_the_best_guess_is_the_bound_of_differential_privacy() -> None:
         (-0.0123, "\u22120.0123"),
         (0.00210049, "0.0021"),
         (1e-6, "10⁻⁶"),
-        (2.5e-9, "2.5 \u00d7 10⁻⁹"),
+        (2.5e-9, "2.5\u00a0\u00d7\u00a010⁻⁹"),
         (123456.0, "123456"),
         (float("inf"), "∞"),
         (99.96, "100"),
@@ -167,3 +168,38 @@ def test_scales_hold_their_values_and_have_ticks(low: float, ratio: float, logar
     assert 1 <= len(scale.ticks()) <= 12
     assert all(scale.end - 1e-9 <= scale.place(tick) <= scale.start + 1e-9 for tick in scale.ticks())
     assert across(1).place(0) > across(1).start
+
+
+KEYS = {"stroke": 'class="line"', "dash": 'class="bound"', "noise": 'class="band'}
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["noise known", "noise unknown"])
+@pytest.mark.parametrize("bound", [0.3, math.inf])
+def test_the_legend_names_what_is_drawn_and_nothing_else(bound: float, silent: bool) -> None:
+    result = private(method="majorize")
+    trace = tuple(
+        dataclasses.replace(row, gradient_noise=None if silent else row.gradient_noise)
+        for row in result.trace
+    )
+    certificate = dataclasses.replace(result.certificate, gradient_norm_at_most=bound)
+    page = render(dataclasses.replace(result, trace=trace, certificate=certificate), clock=clock)
+    figures = re.findall(r"<figure>.*?</figure>", page, re.S)
+    assert figures
+    for figure in figures:
+        for key, drawn in KEYS.items():
+            assert (f'class="key {key}"' in figure) == (drawn in figure), (key, bound, silent)
+
+
+def test_no_number_breaks_over_lines() -> None:
+    assert " " not in number(-1.234e-9) + number(12345678.0) + percent(0.5) + percent(1e-9).split("below ")[1]
+    assert "\u00a0" in number(-1.234e-9)
+
+
+def test_the_ledgers_cap_spent_and_left_are_told_where_they_are_known() -> None:
+    page = render(private(), Card(account="of the cap of x, <b>1 %</b> is spent"), clock=clock)
+    assert "of the cap of x, &lt;b&gt;1 %&lt;/b&gt; is spent" in page
+    assert "The ledger: " not in render(private(), clock=clock)
+
+
+def test_an_accuracy_that_was_not_measured_is_not_passed_over() -> None:
+    assert "How good it is was not measured" in render(private(), clock=clock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, final
@@ -21,7 +22,7 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import BudgetExceeded, UnsupportedEvent
+from sottovoce.errors import BudgetExceeded, ParameterError, UnsupportedEvent
 
 
 @final
@@ -55,7 +56,7 @@ class Allowance:
         )
 
 
-def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "") -> Grant:
+def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "", run_id: str = "") -> Grant:
     """The event with its prices and a name of its own; leave to release only once a store has it."""
     poisson = isinstance(event, SubsampledGaussianEvent) and event.draw is Draw.POISSON
     if poisson and relation is not Relation.ZERO_OUT:
@@ -63,7 +64,7 @@ def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "
             "a Poisson batch has a price under zero-out alone. Nothing was released. Draw batches of fixed "
             'size, or count under Budget(..., relation="zero-out").'
         )
-    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run)
+    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run, run_id)
 
 
 def share(left: Units, parts: int) -> Units:
@@ -74,6 +75,28 @@ def share(left: Units, parts: int) -> Units:
             f"what is left cannot be split into {parts} parts. Nothing was released. Ask for fewer steps."
         )
     return units
+
+
+def affordable(left: Units, budget: Budget, currency: Currency, times: int = 1) -> float:
+    """The largest epsilon, in three digits, at which `times` runs at this budget's delta fit into `left`.
+
+    0 where none does. What a run may spend is rounded as `Ledger.run` rounds it: such runs are all taken."""
+    units = left // whole("times", times)
+    if units < 1:
+        return 0.0
+    found = currency.epsilon(units, float(Fraction(budget.delta) * (1 - LATTICE_SHARE))) * (1.0 + 1e-9)
+    step = 10.0 ** (math.floor(math.log10(found)) - 2) if found > 0.0 else 0.0
+    for fewer in range(3):
+        epsilon = float(f"{(math.floor(found / step) - fewer) * step:.12g}") if step else 0.0
+        if epsilon > 0.0 and _fits(Budget(epsilon, budget.delta, budget.relation), currency, units):
+            return epsilon
+    return 0.0
+
+
+def _fits(budget: Budget, currency: Currency, units: Units) -> bool:
+    with suppress(ParameterError):
+        return currency.cap(budget) <= units
+    return False
 
 
 # 4 pdf(1)/48 = 0.0201642..., rounded up past the next order's part while step <= 0.16 scale. A coarser

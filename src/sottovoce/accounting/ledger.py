@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self, final
 
-from sottovoce.accounting.allowance import Allowance, new_grant, share
+from sottovoce.accounting.allowance import Allowance, affordable, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units, named
 from sottovoce.accounting.disk.opening import OnDisk
@@ -15,6 +15,7 @@ from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
+from sottovoce.accounting.wording import ledger_html
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
 
@@ -141,9 +142,11 @@ class Ledger(OnDisk):
             )
         left, amount = self.units_left, self._currency.amount
         if run.units_cap > left:
+            fits = affordable(left, budget, self._currency)
             raise BudgetExceeded(
                 f"the run's epsilon={budget.epsilon:g}, delta={budget.delta:g} needs {self._currency.label}="
-                f"{amount(run.units_cap)}, {amount(left)} is left in the ledger. "
+                f"{amount(run.units_cap)}, {amount(left)} is left in the ledger: "
+                f"{f'enough for epsilon={fits:g} at this delta' if fits else 'too little for any run'}. "
                 "Nothing was released. Give the run a smaller budget."
             )
         return run
@@ -170,6 +173,12 @@ class Ledger(OnDisk):
                 "Keep it in a file: Ledger.create(path, dataset=..., cap=...), then Ledger.open."
             )
         return _reopened, (*self._store.address, self.identity)
+
+    def _repr_html_(self) -> str:
+        each = [
+            (times, affordable(self.units_left, self._cap, self._currency, times)) for times in (1, 3, 10)
+        ]
+        return ledger_html(self._cap, self._unit, self.units_spent / self.units_cap, each)
 
     def __repr__(self) -> str:
         order = "" if self.order is None else f", order={self.order:g}"

@@ -126,7 +126,7 @@ class Run:
 
     def charge(self, event: Event) -> Grant:
         """Pay for one answer, or raise BudgetExceeded; the answer may be computed only afterwards."""
-        grant = new_grant(event, self.currency, self._budget.relation, self._name)
+        grant = new_grant(event, self.currency, self._budget.relation, self._name, self._identity)
         with self._lock:
             before = self._spent
             after = before.plus(grant)

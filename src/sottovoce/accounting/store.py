@@ -16,13 +16,16 @@ from sottovoce.errors import LedgerError
 @final
 @dataclass(frozen=True)
 class Grant:
-    """Leave to release one answer, already paid for. `lattice` counts total variation in 2^-100."""
+    """Leave to release one answer, already paid for. `lattice` counts total variation in 2^-100.
+
+    `run` is the name of the run that asked and `run_id` tells it from others of that name."""
 
     id: str
     event: Event
     units: Units
     lattice: int
     run: str = ""
+    run_id: str = ""
 
 
 @final

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.relations import Relation
 
 
@@ -92,3 +94,15 @@ def caution(epsilon: float, delta: float, n: int | None = None) -> str:
             f"delta = {delta:.3g} is the chance that nothing is promised at all; take it well below 1/n"
         )
     return "; ".join(said)
+
+
+def ledger_html(cap: Budget, unit: str, spent: float, each: Sequence[tuple[int, float]]) -> str:
+    """A bar of the cap and what is left of it, in the colours of the text around it, for a notebook."""
+    fits = [f"{times} more of epsilon {epsilon:g}" for times, epsilon in each if epsilon]
+    part = f"background: currentColor; opacity: .6; height: 100%; width: {100.0 * spent:.1f}%"
+    bar = f'<div style="border: 1px solid; height: .8em; max-width: 30em"><div style="{part}"></div></div>'
+    left = ", or ".join(fits) or "no run"
+    return (
+        f"<p>Ledger, cap epsilon {cap.epsilon:g} at delta {cap.delta:g}, {cap.relation.value}, for every "
+        f"{unit}: {100.0 * spent:.1f} % spent</p>{bar}<p>Left at this delta: {left}</p>"
+    )

@@ -184,7 +184,8 @@ def fit(
     )
     written = {"model": str(put(output, model.save, force=force))}
     if report is not None:
-        page = render(model.result, model.card())
+        told = "" if ledger is None or dataset is None else out.account_of(ledger, dataset)
+        page = render(model.result, replace(model.card(), account=told))
         written["report"] = str(put(report, lambda place: write(place, page), force=force))
     summary = None if model.result.inference is None else model.summary()
     summarized = {} if summary is None else {"summary": summary.to_dict()}

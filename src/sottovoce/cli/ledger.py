@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli.options import AsJson, Epsilon, Neighbours, Quiet
+from sottovoce.cli.options import AsJson, Epsilon, Force, Neighbours, Quiet
+
+if TYPE_CHECKING:
+    from sottovoce.accounting.disk.statement import Statement
 
 ledger = typer.Typer(
     no_args_is_help=True, help="Create, show and verify the budget of a data set, kept in a file."
@@ -57,9 +60,34 @@ def create(
 
 
 @ledger.command()
-def show(path: File, as_json: AsJson = False) -> None:
-    """Show what each data set may spend and has spent, and every charge."""
-    _state(path, None, as_json, lines=True)
+def show(
+    path: File,
+    charges: Annotated[bool, typer.Option("--charges", help="Every charge, not only every run.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write this page, with a chart.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is left of each data set's cap, in words, and which run spent the rest, when and what for."""
+    from sottovoce.accounting.disk.statement import verify as checked
+    from sottovoce.cli import output as out
+
+    if html is not None:
+        from sottovoce.cli.outputs import insist_free, put
+        from sottovoce.files import write
+        from sottovoce.report.ledger import render_ledger
+
+        insist_free((html,), ledger=path, force=force)
+        page = render_ledger(checked(path))
+        html = put(html, lambda place: write(place, page), force=force)
+    statement = checked(path)
+    if as_json:
+        out.say_json(_plain(statement))
+        return
+    print(out.shown_safely(statement) if charges else out.shown_safely(_told(statement)))
+    if html is not None:
+        out.say({"Wrote": html})
 
 
 @ledger.command()
@@ -72,7 +100,15 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check every seal and total of the file."""
-    _state(path, anchor, as_json, lines=False)
+    from sottovoce.accounting.disk.statement import verify as checked
+    from sottovoce.cli import output as out
+
+    statement = checked(path, None if anchor is None else out.saved_run(anchor)[0])
+    if as_json:
+        out.say_json(_plain(statement))
+        return
+    anchored = "" if anchor is None else f", {anchor} included"
+    out.say({"Whole": f"all {len(statement.lines)} entries{anchored}", "Sealed by": statement.head})
 
 
 @ledger.command()
@@ -89,28 +125,49 @@ def adopt(path: File, quiet: Quiet = False) -> None:
         out.say({"Adopted": path})
 
 
-def _state(path: Path, anchor: Path | None, as_json: bool, *, lines: bool) -> None:
-    from sottovoce.accounting.disk.statement import verify as checked
-    from sottovoce.cli import output as out
-
-    statement = checked(path, None if anchor is None else out.saved_run(anchor)[0])
-    if as_json:
-        datasets = [
-            {
-                "name": part.name,
-                "identity": part.identity,
-                "epsilon": part.allowance.budget.epsilon,
-                "delta": part.allowance.budget.delta,
-                "relation": part.allowance.budget.relation.filed,
-                "unit": part.account.declared.unit,
-                "currency": part.allowance.currency.name,
-                "spent": part.account.spent.units / part.allowance.cap.units,
-            }
-            for part in statement.datasets
+def _told(statement: Statement) -> str:
+    """What is left and a line a run."""
+    moved = "" if statement.at_home else " (moved or copied: it refuses charges until adopted)"
+    lines = [f"ledger {statement.path}{moved}, {len(statement.lines)} entries, every seal checked"]
+    for part in statement.datasets:
+        cap, spent = part.allowance.budget, part.account.spent.units / part.allowance.cap.units
+        lines += [
+            "",
+            f"{part.name}: cap epsilon={cap.epsilon:g}, delta={cap.delta:g}, {cap.relation.value}, for every "
+            f"{part.account.declared.unit}",
+            f"  spent  {100 * spent:.1f} % of the cap, epsilon={part.epsilon_spent:.3g} at this delta",
+            f"  left   {part.outlook}",
         ]
-        out.say_json({"path": statement.path, "head": statement.head, "datasets": datasets})
-    elif lines:
-        print(out.shown_safely(statement))
-    else:
-        anchored = "" if anchor is None else f", {anchor} included"
-        out.say({"Whole": f"all {len(statement.lines)} entries{anchored}", "Sealed by": statement.head})
+        for run in statement.runs:
+            if run.dataset == part.name:
+                share = 100 * run.units / part.allowance.cap.units
+                when = run.started[:16].replace("T", " ")
+                asked = "one answer" if run.answers == 1 else f"{run.answers} answers"
+                lines.append(f"  {when}  {share:5.1f} %  {run.name}, {asked}")
+    return "\n".join(lines)
+
+
+def _plain(statement: Statement) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    datasets = [
+        {
+            "name": part.name,
+            "identity": part.identity,
+            "epsilon": part.allowance.budget.epsilon,
+            "delta": part.allowance.budget.delta,
+            "relation": part.allowance.budget.relation.filed,
+            "unit": part.account.declared.unit,
+            "currency": part.allowance.currency.name,
+            "spent": part.account.spent.units / part.allowance.cap.units,
+            "epsilon_spent": part.epsilon_spent,
+            "epsilon_left": {str(times): part.affordable(times) for times in (1, 3, 10)},
+            "runs": [
+                {**asdict(run), "units": run.units / part.allowance.cap.units}
+                for run in statement.runs
+                if run.dataset == part.name
+            ],
+        }
+        for part in statement.datasets
+    ]
+    return {"path": statement.path, "head": statement.head, "datasets": datasets}

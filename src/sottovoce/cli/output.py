@@ -114,6 +114,32 @@ def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
     return Ledger.open(path, dataset=dataset)
 
 
+def dataset_of(path: Path, result: Result) -> str:
+    """The data set of a ledger file that a result was charged to; another's ledger is refused."""
+    from sottovoce.accounting.disk.statement import verify
+
+    found = [part.name for part in verify(path).datasets if part.identity == result.ledger]
+    if not found:
+        raise LedgerError(f"this run was not charged to the ledger at {path}. Name the one that was.")
+    return found[0]
+
+
+def account_of(path: Path, dataset: str) -> str:
+    """The cap of a data set in a ledger file, what is spent of it and what is left, in words."""
+    from sottovoce.accounting.disk.statement import verify
+
+    statement = verify(path)
+    part = next((part for part in statement.datasets if part.name == dataset), None)
+    if part is None:
+        return ""
+    cap = part.allowance.budget
+    spent = 100.0 * part.account.spent.units / part.allowance.cap.units
+    return (
+        f"of the cap of {dataset}, epsilon {cap.epsilon:g} at delta {cap.delta:g}, {spent:.3g} % is spent by "
+        f"all runs together, epsilon {part.epsilon_spent:.3g} at this delta. Left: {part.outlook}."
+    )
+
+
 def saved_run(path: Path) -> tuple[Result, Card | None]:
     """The result in a saved run or a model file, and what the latter says about it."""
     from sottovoce import model, result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.options import TRAINING, AsJson, Delta, Epsilon, Neighbours, delta_of
+from sottovoce.cli.options import OUTPUT, TRAINING, AsJson, Delta, Epsilon, Force, Neighbours, delta_of
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
@@ -64,6 +64,13 @@ def plan(
             help="An effect per standard deviation of a column: what would show it?", rich_help_panel=TRAINING
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", help="Also write this page, with a chart over epsilon.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Forecast a run from public numbers: its noise, its steps, and what it can expect to certify.
@@ -88,6 +95,10 @@ def plan(
         raise ParameterError("the schema declares the classes: leave --classes out.")
     if curvature is not None and tolerance is None:
         raise ParameterError("--curvature goes with --tolerance, the gradient norm to be certified.")
+    if html is not None:
+        from sottovoce.cli.outputs import insist_free
+
+        insist_free((html,), inputs=(schema,), force=force)
     if rows < 1:
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
@@ -109,12 +120,23 @@ def plan(
         inference=inference,
         effect=effect,
     )
+    if html is not None:
+        from sottovoce.cli.outputs import put
+        from sottovoce.files import write
+        from sottovoce.report.plan import render_plan
+
+        page = render_plan(found)
+        html = put(html, lambda place: write(place, page), force=force)
     if as_json:
         out.say_json({**found.to_dict(), "caveats": list(weak)})
         return
     print(found)
+    if found.accuracy is not None:
+        print(f"\n{found.accuracy.drawn()}")
     if weak:
         out.say(out.caveats(weak))
+    if html is not None:
+        out.say({"Wrote": html})
 
 
 def _width(schema: Schema) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,12 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="HTML file to write.", rich_help_panel=OUTPUT)
     ],
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also say what is spent and left in the ledger that was charged.", show_default=False
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -28,10 +35,14 @@ def report(
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, put
     from sottovoce.files import write
-    from sottovoce.report import render
+    from sottovoce.report import Card, render
 
-    insist_free((output,), inputs=(run,), force=force)
-    page = render(*out.saved_run(run))
+    insist_free((output,), inputs=(run,), ledger=ledger, force=force)
+    result, card = out.saved_run(run)
+    told = Card() if card is None else card
+    if ledger is not None:
+        told = replace(told, account=out.account_of(ledger, out.dataset_of(ledger, result)))
+    page = render(result, told)
     place = put(output, lambda free: write(free, page), force=force)
     if as_json:
         out.say_json({"report": str(place)})

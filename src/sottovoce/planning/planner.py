@@ -15,8 +15,10 @@ from sottovoce.inference.measuring import insist_inferable
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
 from sottovoce.methods.loop import Method
+from sottovoce.planning.accuracy import AccuracyOutlook
 from sottovoce.planning.quotes import Quotes
 from sottovoce.regularizers import L2
+from sottovoce.report.notebook import plan_panel
 from sottovoce.result import Tolerance
 from sottovoce.training import goal_for
 
@@ -59,7 +61,8 @@ class Plan:
     to reach. `minimal_n` is the least n for the wanted tolerance by the same formulas, `paper_minimal_n` that
     of Gao & Wright's theorem for this kind of method, errata repaired. `seconds` is measured on synthetic
     rows on this machine. Steps, passes and noise are of the run for the wanted tolerance; where that is out
-    of reach of a method that stops at a tolerance, of the run for the smallest within reach."""
+    of reach of a method that stops at a tolerance, of the run for the smallest within reach. `accuracy` is
+    what privacy is expected to cost, where two classes are told apart by the logistic loss and `adapt`."""
 
     n: int
     dim: int
@@ -87,10 +90,14 @@ class Plan:
     seconds: float | None = None
     errors: ExpectedErrors | None = None
     choice: str = ""
+    accuracy: AccuracyOutlook | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
         return {**asdict(replace(self, noise=())), "noise": [query.to_dict() for query in self.noise]}
+
+    def _repr_html_(self) -> str:
+        return plan_panel(self)
 
     def __str__(self) -> str:
         first = "" if self.first_steps is None else f" ({self.first_steps} in a first phase)"
@@ -100,6 +107,8 @@ class Plan:
             f"at most {self.steps} steps{first}, about {self.passes} passes over the data"
             + ("" if self.seconds is None else f", about {self.seconds:.2g} seconds on this machine"),
         ]
+        if self.accuracy is not None:
+            lines.insert(1, str(self.accuracy))
         if self.choice:
             lines.append(self.choice)
         if self.majorizer is not None:
@@ -201,6 +210,9 @@ def plan(
         tolerance=goal.tolerance,
         seconds=shape.seconds(n, here.costs) if timed else None,
         errors=_errors(outline.problem, here.mu, inference, effect, budget.delta),
+        accuracy=AccuracyOutlook.of(n, dim, budget, inference)
+        if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
+        else None,
     )
     wanted = goal.tolerance
     if wanted is None:

@@ -26,7 +26,8 @@ class Card:
     """Names and versions. `unit` turns a weight into the effect of a full move of its feature.
 
     `outputs` names the blocks of weights, one a class, if there are several. `summary` is that of the
-    coefficients in the units of the schema, where there is one."""
+    coefficients in the units of the schema, where there is one. `account` says what the ledger's cap is, how
+    much of it was spent and what is left."""
 
     dataset: str = ""
     features: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class Card:
     versions: dict[str, str] = field(default_factory=dict)
     purpose: str = ""
     contact: str = ""
+    account: str = ""
     measured: tuple[Measured, ...] = ()
 
     def names(self, count: int) -> list[str]:

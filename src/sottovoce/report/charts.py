@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sottovoce.report import axes
@@ -23,8 +24,9 @@ def gradient(result: Result) -> str | None:
     norms = [row.gradient_norm or 0.0 for _, row in rows]
     noises = [row.gradient_noise for _, row in rows if row.gradient_noise]
     bound = result.certificate.gradient_norm_at_most
+    certified = [bound] if math.isfinite(bound) else []
     x = axes.across(len(result.trace))
-    y = axes.upward(min(norms + noises), max([*norms, *noises, bound]), logarithmic=True)
+    y = axes.upward(min(norms + noises + certified), max(norms + noises + certified), logarithmic=True)
     marks = [
         _band(rows, x, y),
         _certified(bound, y),
@@ -47,7 +49,8 @@ def curvature(result: Result) -> str | None:
     lows = [value - (row.curvature_margin or 0.0) for value, (_, row) in zip(values, rows, strict=True)]
     bound = result.certificate.curvature_at_least
     x = axes.across(len(result.trace))
-    y = axes.upward(min([0.0, bound, *lows]), max([0.0, *values]), logarithmic=False)
+    certified = [bound] if math.isfinite(bound) else []
+    y = axes.upward(min([0.0, *certified, *lows]), max([0.0, *certified, *values]), logarithmic=False)
     marks = [_certified(bound, y)]
     for (step, row), value, low in zip(rows, values, lows, strict=True):
         at = x.place(step)
@@ -136,6 +139,9 @@ def _band(rows: list[tuple[int, TraceRow]], x: axes.Scale, y: axes.Scale) -> str
 
 
 def _certified(bound: float, y: axes.Scale) -> str:
+    """A dashed line at the bound; none where nothing is certified."""
+    if not math.isfinite(bound):
+        return ""
     at = y.place(bound)
     return element("line", class_="bound", x1=axes.LEFT, x2=axes.WIDTH - axes.RIGHT, y1=at, y2=at)
 

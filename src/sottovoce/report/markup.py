@@ -24,7 +24,8 @@ def text(value: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Three significant digits, a true minus sign, and a power of ten for the very large and small."""
+    """Three significant digits, a true minus sign, and a power of ten for the very large and small;
+    no line ends inside."""
     if value == 0.0:
         return "0"
     if not math.isfinite(value):
@@ -37,17 +38,17 @@ def number(value: float, digits: int = 3) -> str:
     else:
         mantissa = f"{rounded / 10.0**size:.{digits - 1}f}".rstrip("0").rstrip(".")
         power = "10" + str(size).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        shown = {"1": power, "-1": f"-{power}"}.get(mantissa, f"{mantissa} \u00d7 {power}")
+        shown = {"1": power, "-1": f"-{power}"}.get(mantissa, f"{mantissa}\u00a0\u00d7\u00a0{power}")
     return shown.replace("-", "\u2212")
 
 
 def percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %" if share == 0.0 or share >= 0.0005 else "below 0.1 %"
+    return f"{100.0 * share:.1f}\u00a0%" if share == 0.0 or share >= 0.0005 else "below 0.1\u00a0%"
 
 
 def level(confidence: float) -> str:
     """A confidence such as 0.99 as 99 %."""
-    return f"{100.0 * confidence:.6g} %"
+    return f"{100.0 * confidence:.6g}\u00a0%"
 
 
 def _text(value: Attributes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -39,8 +40,8 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     about = card or Card()
     bodies = {
         "guarantee": _guarantee(result),
-        "certificate": _paragraphs([*words.measured(about.measured, result), *words.certificate(result)]),
-        "budget": _budget(result),
+        "certificate": _paragraphs(words.measured(about.measured, result)) + _certificate(result),
+        "budget": _budget(result, about),
         "steps": _steps(result),
         "coefficients": coefficients(result, about),
         "card": _card(result, about, clock().date().isoformat()),
@@ -76,9 +77,9 @@ def _part(name: str) -> str:
 def _header(result: Result, card: Card) -> str:
     links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title in SECTIONS)
     facts = (
-        ("\u03b5", "none" if result.simulated else f"{result.guarantee.epsilon:g}"),
+        ("\u03b5", "none" if result.simulated else number(result.guarantee.epsilon)),
         ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),
-        ("records", f"{result.guarantee.n:,}"),
+        (f"{result.guarantee.unit}s", f"{result.guarantee.n:,}"),
         *((figure.name, number(figure.value)) for figure in card.measured),
         *([("cap of the ledger", f"{cap:g}")] if (cap := result.guarantee.cap_epsilon) is not None else []),
     )
@@ -90,6 +91,7 @@ def _header(result: Result, card: Card) -> str:
         element("p", "Sottovoce privacy report", class_="brand")
         + element("h1", text(card.dataset or "Private model"))
         + element("p", text(words.headline(result)), class_="lead warning" if result.simulated else "lead")
+        + element("p", text(words.promise(result)), class_="caption")
         + element("dl", tiles, class_="tiles")
         + element("nav", links, aria_label="Sections"),
     )
@@ -104,7 +106,13 @@ def _guarantee(result: Result) -> str:
     return shown + symbols + element("h3", "What is not promised") + element("ul", limits)
 
 
-def _budget(result: Result) -> str:
+def _certificate(result: Result) -> str:
+    """For whoever knows what a gradient is: folded away."""
+    said = element("summary", "How well the training converged, for a statistician")
+    return element("details", said + _paragraphs(words.certificate(result)))
+
+
+def _budget(result: Result, card: Card) -> str:
     shares = list(result.spending.items())
     unspent = max(0.0, 1.0 - sum(share for _, share in shares))
     listed = [
@@ -132,7 +140,10 @@ def _budget(result: Result) -> str:
         if result.ledger
         else "No ledger was named: if other models are trained on these records, their budgets add up"
     )
-    return charts.spending(shares) + element("ul", rows, class_="legend") + _paragraphs([note, f"{ledger}."])
+    told = _paragraphs([note, f"{ledger}."])
+    if card.account:
+        told += element("p", element("strong", "The ledger: ") + text(card.account), class_="callout")
+    return charts.spending(shares) + element("ul", rows, class_="legend") + told
 
 
 def _cap(result: Result) -> str:
@@ -148,12 +159,15 @@ def _steps(result: Result) -> str:
     if gradient is None:
         first = element("p", "No gradient was released.", class_="callout")
     else:
-        keys = [
-            ("dash", f"certified: at most {number(found.gradient_norm_at_most)}"),
-            ("noise", "noise alone"),
-        ]
-        first = _figure(
-            gradient, keys, "Length of the noisy gradient. A point near the shade carries hardly any signal."
+        keys = [("stroke", "noisy gradient norm")]
+        if math.isfinite(found.gradient_norm_at_most):
+            keys.append(("dash", f"certified: at most {number(found.gradient_norm_at_most)}"))
+        if any(row.gradient_noise for row in result.trace if row.gradient_norm):
+            keys.append(("noise", "noise alone"))
+        first = figure(
+            gradient,
+            keys,
+            "Length of the noisy gradient; a point near the length of noise alone carries hardly any signal.",
         )
     if curvature is None:
         second = element(
@@ -163,8 +177,10 @@ def _steps(result: Result) -> str:
             class_="callout",
         )
     else:
-        keys = [("dash", f"certified: at least {number(found.curvature_at_least)}")]
-        second = _figure(
+        keys = [("stroke", "noisy smallest eigenvalue")]
+        if math.isfinite(found.curvature_at_least):
+            keys.append(("dash", f"certified: at least {number(found.curvature_at_least)}"))
+        second = figure(
             curvature,
             keys,
             "Smallest eigenvalue of the noisy Hessian. A line below a point reaches down to where the true "
@@ -173,7 +189,8 @@ def _steps(result: Result) -> str:
     return element("div", first + second, class_="figures") + _trace(result)
 
 
-def _figure(chart: str, keys: list[tuple[str, str]], caption: str) -> str:
+def figure(chart: str, keys: list[tuple[str, str]], caption: str) -> str:
+    """A chart below its legend and above its caption."""
     listed = "".join(element("li", element("span", class_=f"key {kind}") + text(said)) for kind, said in keys)
     return element("figure", element("ul", listed, class_="keys") + chart + element("figcaption", caption))
 

@@ -47,7 +47,19 @@ def headline(result: Result) -> str:
     if result.simulated:
         return "Not private: the noise of this run was simulated from a seed"
     promise = result.guarantee
-    return f"({promise.epsilon:g}, {number(promise.delta)})-differential privacy for every {promise.unit}"
+    guess = chance_of_a_right_guess(promise)
+    return (
+        f"Whoever sees all that is released and narrows one {promise.unit} down to two candidates names the "
+        f"right one with a chance of at most {100.0 * guess:.4g}\u00a0%, where a blind guess has 50\u00a0%"
+    )
+
+
+def promise(result: Result) -> str:
+    """The guarantee in symbols, for a line below the headline; empty where there is none."""
+    if result.simulated:
+        return ""
+    stated = result.guarantee
+    return f"({stated.epsilon:.4g}, {number(stated.delta)})-differential privacy for every {stated.unit}"
 
 
 def promises(result: Result) -> list[str]:
@@ -66,8 +78,8 @@ def promises(result: Result) -> list[str]:
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         "any computer, any other data, full knowledge of the method, even all the other records.",
         f"<strong>How strong.</strong> Say they know that {_one(promise)} of two, each equally likely. "
-        f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g} %, "
-        f"where a blind guess has 50 %. The factor on any odds is at most e<sup>\u03b5</sup> = "
+        f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g}\u00a0%, "
+        f"where a blind guess has 50\u00a0%. The factor on any odds is at most e<sup>\u03b5</sup> = "
         f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
         f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
         f"({text(promise.relation.value)}); {text(promise.otherwise)}.",
@@ -151,8 +163,18 @@ def with_intervals(confidence: float) -> str:
 
 def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
     """What was measured on records or persons that training never saw, each with its interval."""
-    whose = "rows" if result.guarantee.unit == "record" else "persons"
-    return [
+    unit = result.guarantee.unit
+    whose = "rows" if unit == "record" else "persons"
+    if not figures:
+        return [
+            "<strong>How good it is was not measured.</strong> <code>fit --evaluate 0.1</code> holds rows "
+            "out and keeps a part of the budget for them; <code>sottovoce evaluate</code> measures on others."
+        ]
+    said = (
+        f"The {whose} held out were measured with a part of the budget of their own. Each {unit} is either "
+        "trained on or measured, never both."
+    )
+    return [said] + [
         f"{text(figure.name.capitalize())} {number(figure.value)} on {figure.n:,} {whose} held out of "
         f"training, noise included: the exact one lies between {number(figure.low)} and "
         f"{number(figure.high)} with {level(figure.confidence)} confidence."

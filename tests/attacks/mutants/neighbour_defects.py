@@ -126,8 +126,8 @@ NEIGHBOURS = (
     Mutant(
         "training asks no ledger for whom it counts",
         "training.py",
-        "account.run(budget, chosen.name, unit=problem.unit)",
-        "account.run(budget, chosen.name, unit=account.unit)",
+        "account.run(budget, called, unit=problem.unit)",
+        "account.run(budget, called, unit=account.unit)",
         f"{RELATIONS} -k unit",
     ),
     Mutant(

@@ -112,6 +112,7 @@ def write_grant(grant: Grant) -> str:
     return _text(
         {
             "run": grant.run,
+            "run_id": grant.run_id,
             "units": str(grant.units),
             "lattice": str(grant.lattice),
             "event": _event_to_plain(grant.event),
@@ -128,6 +129,7 @@ def read_grant(entry: Entry) -> Grant:
             _counted(raw["units"], least=1),
             _counted(raw["lattice"], least=0),
             str(raw["run"]),
+            str(raw.get("run_id", "")),
         )
     )
 

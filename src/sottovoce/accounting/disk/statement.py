@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol, final
 
-from sottovoce.accounting.allowance import Allowance
-from sottovoce.accounting.currency import named
+from sottovoce.accounting.allowance import Allowance, affordable
+from sottovoce.accounting.currency import LATTICE_SHARE, named
 from sottovoce.accounting.disk.entries import Account, Entry, EntryKind, broken, read_grant, read_home
 from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.errors import LedgerError
+
+_TIMES = (("one", 1), ("three", 3), ("ten", 10))
 
 
 class Anchor(Protocol):
@@ -38,6 +42,29 @@ class DatasetStatement:
     def units_left(self) -> int:
         return self.allowance.cap.units - self.account.spent.units
 
+    def affordable(self, times: int = 1) -> float:
+        """The largest epsilon, at the cap's delta, of which `times` more runs are sure to be taken."""
+        return affordable(self.units_left, self.allowance.budget, self.allowance.currency, times)
+
+    @property
+    def epsilon_spent(self) -> float:
+        """The epsilon, at the cap's delta, of all that was charged."""
+        return self.epsilon_of(self.account.spent.units)
+
+    def epsilon_of(self, units: int) -> float:
+        """The epsilon of so many units at the cap's delta, but for what the noise's lattice may take."""
+        delta = float(Fraction(self.allowance.budget.delta) * (1 - LATTICE_SHARE))
+        return self.allowance.currency.epsilon(units, delta) if units else 0.0
+
+    @property
+    def outlook(self) -> str:
+        """What is left, in words."""
+        each = [(name, epsilon) for name, times in _TIMES if (epsilon := self.affordable(times))]
+        if not each:
+            return "too little for any model at this delta"
+        others = "".join(f", or {name} of {epsilon:g}" for name, epsilon in each[1:])
+        return f"one more model up to epsilon {each[0][1]:g} at this delta{others}"
+
     def __str__(self) -> str:
         currency, spent, cap = self.allowance.currency, self.account.spent, self.allowance.cap
         lattice = 0.0 if not cap.lattice else spent.lattice / cap.lattice
@@ -51,14 +78,29 @@ class DatasetStatement:
 
 @final
 @dataclass(frozen=True)
+class Spell:
+    """What one run charged to a data set, from its first answer to its last."""
+
+    dataset: str
+    name: str
+    started: str
+    ended: str
+    units: int
+    answers: int
+
+
+@final
+@dataclass(frozen=True)
 class Statement:
-    """A ledger file whose chain holds. `lines` is its history, one line an entry, oldest first."""
+    """A ledger file whose chain holds. `lines` is its history, one line an entry, oldest first, and `runs`
+    the same charges, one line a run; where older entries do not tell runs apart, one line a name."""
 
     path: str
     head: str
     at_home: bool
     datasets: tuple[DatasetStatement, ...]
     lines: tuple[str, ...]
+    runs: tuple[Spell, ...] = ()
 
     def __str__(self) -> str:
         place = "" if self.at_home else " (moved or copied: it refuses charges until adopted)"
@@ -89,7 +131,7 @@ def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statem
             file.path, anchor, {dataset.identity for dataset in datasets}, {seal for _, seal in rows}
         )
     lines = tuple(_line(entry, {dataset.name: dataset for dataset in datasets}) for entry, _ in rows)
-    return Statement(file.path, chain.head, at_home, datasets, lines)
+    return Statement(file.path, chain.head, at_home, datasets, lines, _runs([entry for entry, _ in rows]))
 
 
 def adopt(path: str | os.PathLike[str]) -> None:
@@ -119,6 +161,20 @@ def _dataset(name: str, account: Account) -> DatasetStatement:
     declared = account.declared
     currency = named(declared.currency, declared.order)
     return DatasetStatement(name, account.identity, Allowance.of(declared.cap, currency), account)
+
+
+def _runs(entries: Sequence[Entry]) -> tuple[Spell, ...]:
+    found: dict[tuple[str, str, str], Spell] = {}
+    for entry in entries:
+        if entry.kind != EntryKind.CHARGED:
+            continue
+        grant = read_grant(entry)
+        key = (entry.dataset, grant.run, grant.run_id)
+        known = found.get(key) or Spell(entry.dataset, grant.run, entry.at, entry.at, 0, 0)
+        found[key] = replace(
+            known, ended=entry.at, units=known.units + grant.units, answers=known.answers + 1
+        )
+    return tuple(found.values())
 
 
 def _priced_by(event: Event) -> str:

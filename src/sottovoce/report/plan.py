@@ -1,0 +1,103 @@
+"""A plan as a page: what privacy may cost in accuracy over epsilon, and the plan in full."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sottovoce.report import axes
+from sottovoce.report.markup import element, number, text
+from sottovoce.report.page import document, figure
+
+if TYPE_CHECKING:
+    from sottovoce.planning.accuracy import AccuracyLost, AccuracyOutlook
+    from sottovoce.planning.planner import Plan
+
+_LEAST = 0.01
+
+
+def render_plan(plan: Plan) -> str:
+    """One self-contained page, from public numbers alone."""
+    lead = (
+        f"Privacy is expected to cost {points(plan.accuracy.here.typical)} points of accuracy"
+        if plan.accuracy is not None
+        else f"A gradient norm of {number(plan.gradient)} can be certified"
+    )
+    facts = (
+        ("\u03b5", number(plan.epsilon)),
+        ("\u03b4", number(plan.delta)),
+        ("records", f"{plan.n:,}"),
+        ("weights", f"{plan.weights:,}"),
+    )
+    tiles = "".join(element("div", element("dt", text(k)) + element("dd", text(v))) for k, v in facts)
+    header = element(
+        "header",
+        element("p", "Sottovoce plan", class_="brand")
+        + element("h1", "What this budget can buy")
+        + element("p", text(lead), class_="lead")
+        + element("dl", tiles, class_="tiles"),
+    )
+    sections = "" if plan.accuracy is None else element("section", expected(plan.accuracy, plan.epsilon))
+    whole = element("h2", "In full") + element("pre", text(plan), class_="plain")
+    return document("Sottovoce plan", header + sections + element("section", whole))
+
+
+def expected(outlook: AccuracyOutlook, epsilon: float) -> str:
+    """The chart over epsilon with its legend, and the prior it rests on."""
+    keys = [
+        ("stroke", "typical"),
+        ("noise", "range"),
+        ("dash", f"this budget, \u03b5 = {number(epsilon)}"),
+    ]
+    return (
+        element("h2", "Accuracy lost to privacy")
+        + "".join(element("p", text(_sentence(line))) for line in str(outlook).splitlines())
+        + figure(chart(outlook, epsilon), keys, "Points of accuracy lost, both scales logarithmic.")
+    )
+
+
+def chart(outlook: AccuracyOutlook, epsilon: float) -> str:
+    """The range as a band and the typical loss as a line, over epsilon; a dashed line at this budget's."""
+    found = sorted({one.epsilon: one for one in (*outlook.over_epsilon, outlook.here)}.values(), key=_epsilon)
+    x = axes.sideways(found[0].epsilon, found[-1].epsilon, logarithmic=True)
+    y = axes.upward(_LEAST, max(100 * one.high for one in found), logarithmic=True)
+
+    def line(values: list[float]) -> list[str]:
+        pairs = zip(found, values, strict=True)
+        return [f"{x.place(one.epsilon):.1f},{y.place(max(_LEAST, 100 * value)):.1f}" for one, value in pairs]
+
+    band = line([one.high for one in found]) + line([one.low for one in found])[::-1]
+    at = x.place(epsilon)
+    marks = (
+        element("g", element("polygon", points=" ".join(band)), class_="band")
+        + element("polyline", class_="line", points=" ".join(line([one.typical for one in found])))
+        + element("line", class_="bound", x1=at, x2=at, y1=axes.TOP, y2=axes.HEIGHT - axes.BOTTOM)
+    )
+    drawn = axes.frame(
+        x,
+        y,
+        below="epsilon",
+        beside="points of accuracy lost",
+        marks=[one.epsilon for one in outlook.over_epsilon],
+    )
+    return element(
+        "svg",
+        drawn + marks,
+        class_="chart",
+        viewBox=f"0 0 {axes.WIDTH:g} {axes.HEIGHT:g}",
+        role="img",
+        aria_label=f"Accuracy lost over epsilon: {points(outlook.here.typical)} points at {number(epsilon)}",
+    )
+
+
+def points(share: float) -> str:
+    """A share of rows in percentage points, two digits."""
+    return number(100.0 * share, 2) if math.isfinite(share) else ""
+
+
+def _sentence(line: str) -> str:
+    return f"{line.strip()[0].upper()}{line.strip()[1:]}."
+
+
+def _epsilon(found: AccuracyLost) -> float:
+    return found.epsilon
