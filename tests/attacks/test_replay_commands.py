@@ -140,7 +140,7 @@ def test_a_ledger_file_is_charged_the_same_over_neighbours(desk: Desk) -> None:
         fitted = desk.fit(other, "--ledger", "budget.db", "--dataset", "claims", "--json")
         measure = ("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero", "--json")
         measured = desk.run(*measure, "--ledger", "budget.db", "--dataset", "claims")
-        shown = desk.run("ledger", "show", "budget.db")
+        shown = desk.run("ledger", "show", "budget.db", "--charges")
         assert fitted[0] == measured[0] == shown[0] == b"0"
         drawn = re.compile(r"\b[0-9a-f]{8,}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^ ,\n]*")
         return [drawn.sub("*", text.decode()) for text in (fitted[1], measured[1], shown[1])]

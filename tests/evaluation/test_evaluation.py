@@ -178,9 +178,54 @@ def test_sparse_rows_and_frames_are_evaluated_too(binary: tuple[Any, np.ndarray,
         assert evaluation.accuracy(model, other, y, budget=BUDGET, simulate=0).value == expected
 
 
-def test_auc_is_refused_with_the_reason() -> None:
-    with pytest.raises(sv.errors.ParameterError, match="one record can move it"):
-        evaluation.auc(1, 2, y=3)
+def exact_area(scores: np.ndarray, positive: np.ndarray) -> float:
+    above = scores[positive][:, None] - scores[~positive][None, :]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+class Stated:
+    """Gives the first column as the chance of the second class."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack([1.0 - X[:, 0], X[:, 0]])
+
+
+@pytest.mark.parametrize("rare", [0.5, 0.02])
+@pytest.mark.parametrize("kind", ["continuous", "tied", "reversed"])
+def test_the_area_under_the_curve_lies_within_its_bounds(kind: str, rare: float) -> None:
+    rng = np.random.default_rng(7)
+    positive = rng.random(4000) < rare
+    scores = np.clip(rng.normal(0.4 + 0.2 * positive, 0.15), 0.0, 1.0)
+    if kind == "tied":
+        scores = np.round(scores, 1)
+    if kind == "reversed":
+        scores = 1.0 - scores
+    exact = exact_area(scores, positive)
+    for seed in range(5):
+        for budget in (sv.Budget(0.3, 1e-6), sv.Budget(20.0, 1e-6)):
+            found = evaluation.auc(
+                Stated(),
+                scores[:, None],
+                positive.astype(int),
+                budget=budget,
+                simulate=seed,
+                confidence=0.999999,
+            )
+            assert 0.0 <= found.low <= exact <= found.high <= 1.0
+            assert found.low <= found.value <= found.high
+    assert rare < 0.5 or found.high - found.low < 0.4, "what is never wrong may say too little"
+    assert f"{found.value:.4f}" in str(found)
+
+
+def test_the_area_is_refused_for_more_than_two_classes(
+    multiclass: tuple[Any, np.ndarray, np.ndarray],
+) -> None:
+    ledger = sv.Ledger(BUDGET)
+    with pytest.raises(sv.errors.ParameterError, match="of two classes"):
+        evaluation.auc(*multiclass, budget=BUDGET, ledger=ledger)
+    assert ledger.units_spent == 0
 
 
 def test_wrong_arguments_and_labels_are_refused_without_quoting(

@@ -101,7 +101,7 @@ def test_a_ledger_counts_every_model_and_refuses_with_code_three(folder: Path, r
     assert refused.err.count("\n") == 1
     assert "Nothing was released" in refused.err
     assert (folder / "model.json").read_bytes() == first
-    shown = run("ledger", "show", "budget.db")
+    shown = run("ledger", "show", "budget.db", "--charges")
     assert "gradient" in shown.out
     assert "claims" in shown.out
     assert json.loads(run("ledger", "show", "budget.db", "--json").out)["datasets"][0]["spent"] > 0.99

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,8 +27,10 @@ from sottovoce.cli.options import (
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.data.tables import Table
-    from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
+    from sottovoce.evaluation.figures import AreaUnderCurve, CalibrationCurve, Confusion, Estimate
     from sottovoce.model import Model
+
+    Figure: TypeAlias = Estimate | AreaUnderCurve | CalibrationCurve | Confusion
 
 
 def evaluate(
@@ -110,7 +112,7 @@ def _figures(
     simulate: int | None,
     confidence: float,
     people: dict[str, Any],
-) -> dict[str, Estimate | CalibrationCurve | Confusion]:
+) -> dict[str, Figure]:
     from sottovoce import evaluation
 
     options: dict[str, Any] = {
@@ -133,26 +135,27 @@ def _figures(
         "accuracy": found.accuracy,
         "log loss": found.log_loss,
         "calibration": found.calibration,
+        **({} if found.calibration.area is None else {"area under the ROC curve": found.calibration.area}),
         "confusion": found.confusion,
     }
 
 
-def _plain(figure: Estimate | CalibrationCurve | Confusion) -> dict[str, Any]:
+def _plain(figure: Figure) -> dict[str, Any]:
     from dataclasses import fields
 
     import numpy as np
 
-    raw = {field.name: getattr(figure, field.name) for field in fields(figure)}
+    raw = {field.name: getattr(figure, field.name) for field in fields(figure) if field.name != "area"}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in raw.items()}
 
 
-def _shown(figure: Estimate | CalibrationCurve | Confusion, counted: str) -> Any:
+def _shown(figure: Figure, counted: str) -> Any:
     from rich.table import Table
 
     from sottovoce.cli.output import shown_safely
-    from sottovoce.evaluation.figures import Confusion, Estimate
+    from sottovoce.evaluation.figures import AreaUnderCurve, Confusion, Estimate
 
-    if isinstance(figure, Estimate):
+    if isinstance(figure, Estimate | AreaUnderCurve):
         return str(figure)
     level = f"{100 * figure.confidence:g} % confidence"
     if isinstance(figure, Confusion):

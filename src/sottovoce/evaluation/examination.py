@@ -17,7 +17,14 @@ from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, level_margin, sampling_margin
+from sottovoce.evaluation.figures import (
+    CalibrationCurve,
+    Confusion,
+    Estimate,
+    area_of,
+    level_margin,
+    sampling_margin,
+)
 from sottovoce.evaluation.rows import MADE_UP, made_up
 from sottovoce.privacy.oracle import CountOracle
 
@@ -273,6 +280,7 @@ class Examination:
             low=_share(happened - margin, missed + margin),
             high=1.0 - _share(missed - margin, happened + margin),
             confidence=self.confidence,
+            area=area_of(missed, happened, margin, self.confidence) if len(self.classes) == 2 else None,
         )
 
 

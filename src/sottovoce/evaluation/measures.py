@@ -13,7 +13,7 @@ the first class, in every figure, and nothing is said of it: for automated pipel
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn, Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.data.files import read
@@ -21,7 +21,7 @@ from sottovoce.data.persons import Persons
 from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.examination import Examination
-from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
+from sottovoce.evaluation.figures import AreaUnderCurve, CalibrationCurve, Confusion, Estimate, Evaluation
 from sottovoce.evaluation.rows import readable
 from sottovoce.privacy.oracle import CountOracle
 
@@ -115,13 +115,17 @@ def evaluate(
     )
 
 
-def auc(*_: Any, **__: Any) -> NoReturn:
-    """Refused, with the reason."""
-    raise ParameterError(
-        "the area under the ROC curve is not released: it divides by the private number of positives times "
-        "negatives, so one record can move it by any amount when a class is rare. Use calibration or "
-        "confusion_matrix, whose sensitivity is known."
-    )
+def auc(model: Any, X: Any, y: Any = None, *, bins: int = 50, **how: Unpack[HowTested]) -> AreaUnderCurve:
+    """Bounds on the area under the ROC curve of two classes, from counts by bin of predicted probability.
+
+    The area itself is not released: it divides by the private numbers of both classes, so that one record can
+    move it by any amount where one is rare. The counts move by at most sqrt2."""
+    test = _test(model, X, y, **how)
+    if len(test.classes) != 2:
+        raise ParameterError("the area under the ROC curve is one of two classes. Use confusion_matrix.")
+    found = test.calibration(bins, test.desk.run.units_left).area
+    assert found is not None
+    return found
 
 
 def _test(

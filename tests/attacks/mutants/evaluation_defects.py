@@ -29,6 +29,20 @@ EVALUATION = (
         f"{_ROWS} -k makes_a_figure_fail",
     ),
     Mutant(
+        "pairs within a bin counted as in order",
+        "evaluation/figures.py",
+        "upper[1:] @ np.cumsum(lower)[:-1]",
+        "upper @ np.cumsum(lower)",
+        "tests/evaluation/test_evaluation.py -k area_under",
+    ),
+    Mutant(
+        "bounds of the area that forget the noise",
+        "evaluation/figures.py",
+        "least = [np.maximum(counts - margin, 0.0)",
+        "least = [np.maximum(counts, 0.0)",
+        "tests/evaluation/test_evaluation.py -k area_under",
+    ),
+    Mutant(
         "labels looked at after the charge",
         "evaluation/measures.py",
         "    test.insist_log_loss(ceiling)\n    test.insist_calibration(bins)\n",
