@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, Run
-from sottovoce.accounting.allowance import affordable
 from sottovoce.accounting.disk.statement import verify
+from sottovoce.accounting.wording import affordable
 from sottovoce.errors import BudgetExceeded
 from sottovoce.report.ledger import render_ledger
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, final
@@ -22,7 +21,7 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import BudgetExceeded, ParameterError, UnsupportedEvent
+from sottovoce.errors import BudgetExceeded, UnsupportedEvent
 
 
 @final
@@ -75,28 +74,6 @@ def share(left: Units, parts: int) -> Units:
             f"what is left cannot be split into {parts} parts. Nothing was released. Ask for fewer steps."
         )
     return units
-
-
-def affordable(left: Units, budget: Budget, currency: Currency, times: int = 1) -> float:
-    """The largest epsilon, in three digits, at which `times` runs at this budget's delta fit into `left`.
-
-    0 where none does. What a run may spend is rounded as `Ledger.run` rounds it: such runs are all taken."""
-    units = left // whole("times", times)
-    if units < 1:
-        return 0.0
-    found = currency.epsilon(units, float(Fraction(budget.delta) * (1 - LATTICE_SHARE))) * (1.0 + 1e-9)
-    step = 10.0 ** (math.floor(math.log10(found)) - 2) if found > 0.0 else 0.0
-    for fewer in range(3):
-        epsilon = float(f"{(math.floor(found / step) - fewer) * step:.12g}") if step else 0.0
-        if epsilon > 0.0 and _fits(Budget(epsilon, budget.delta, budget.relation), currency, units):
-            return epsilon
-    return 0.0
-
-
-def _fits(budget: Budget, currency: Currency, units: Units) -> bool:
-    with suppress(ParameterError):
-        return currency.cap(budget) <= units
-    return False
 
 
 # 4 pdf(1)/48 = 0.0201642..., rounded up past the next order's part while step <= 0.16 scale. A coarser

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self, final
 
-from sottovoce.accounting.allowance import Allowance, affordable, new_grant, share
+from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units, named
 from sottovoce.accounting.disk.opening import OnDisk
@@ -15,7 +15,7 @@ from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Store
-from sottovoce.accounting.wording import ledger_html
+from sottovoce.accounting.wording import affordable, ledger_html
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
 

@@ -1,12 +1,17 @@
-"""A promise in words, and what is weak about it."""
+"""A promise in words, what is weak about it, and what is left of a cap."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
 
 from sottovoce.accounting.budget import Budget
+from sottovoce.accounting.checks import whole
+from sottovoce.accounting.currency import LATTICE_SHARE, Currency, Units
 from sottovoce.accounting.relations import Relation
+from sottovoce.errors import ParameterError
 
 
 class Worded:
@@ -94,6 +99,28 @@ def caution(epsilon: float, delta: float, n: int | None = None) -> str:
             f"delta = {delta:.3g} is the chance that nothing is promised at all; take it well below 1/n"
         )
     return "; ".join(said)
+
+
+def affordable(left: Units, budget: Budget, currency: Currency, times: int = 1) -> float:
+    """The largest epsilon, in three digits, at which `times` runs at this budget's delta fit into `left`.
+
+    0 where none does. What a run may spend is rounded as `Ledger.run` rounds it: such runs are all taken."""
+    units = left // whole("times", times)
+    if units < 1:
+        return 0.0
+    found = currency.epsilon(units, float(Fraction(budget.delta) * (1 - LATTICE_SHARE))) * (1.0 + 1e-9)
+    step = 10.0 ** (math.floor(math.log10(found)) - 2) if found > 0.0 else 0.0
+    for fewer in range(3):
+        epsilon = float(f"{(math.floor(found / step) - fewer) * step:.12g}") if step else 0.0
+        if epsilon > 0.0 and _fits(Budget(epsilon, budget.delta, budget.relation), currency, units):
+            return epsilon
+    return 0.0
+
+
+def _fits(budget: Budget, currency: Currency, units: Units) -> bool:
+    with suppress(ParameterError):
+        return currency.cap(budget) <= units
+    return False
 
 
 def ledger_html(cap: Budget, unit: str, spent: float, each: Sequence[tuple[int, float]]) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, final
 
-from sottovoce.accounting.allowance import Allowance, affordable
+from sottovoce.accounting.allowance import Allowance
 from sottovoce.accounting.currency import LATTICE_SHARE, named
 from sottovoce.accounting.disk.entries import Account, Entry, EntryKind, broken, read_grant, read_home
 from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting.wording import affordable
 from sottovoce.errors import LedgerError
 
 _TIMES = (("one", 1), ("three", 3), ("ten", 10))
