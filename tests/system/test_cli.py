@@ -78,6 +78,7 @@ def test_json_is_one_object_and_nothing_else(folder: Path, run) -> None:  # type
         "unit",
         "accuracy",
         "log loss",
+        "area under the ROC curve",
         "calibration",
         "confusion",
     }
