@@ -1,0 +1,1 @@
+"""Untuned methods of ours beside rivals tuned for free, on any table, under both relations."""
