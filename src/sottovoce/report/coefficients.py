@@ -17,7 +17,7 @@ SHOWN = 30
 
 
 def coefficients(result: Result, card: Card) -> str:
-    """A forest plot where there are intervals, else the weights, largest first; thirty, the rest folded."""
+    """A forest plot where there are intervals, else the weights, the surest first; thirty, the rest folded."""
     if result.inference is None:
         return _weights(result, card)
     summary = card.summary or result.summary()
@@ -34,14 +34,20 @@ def _weights(result: Result, card: Card) -> str:
     found = result.coefficient_noise
     noise = [None] * len(values) if found is None else [unit * float(sd) for sd in found]
     names = card.names(len(values))
-    order = sorted(range(len(values)), key=lambda j: (-abs(values[j]), j))
+    order = sorted(range(len(values)), key=lambda j: _doubt(values[j], noise[j]))
     reach = max([abs(value) for value in values] + [1e-300])
     rows = [
         _row([names[j], number(values[j]), _noise(values[j], noise[j])], charts.span(values[j], reach))
         for j in order
     ]
-    said = _meaning(card) + words.without_intervals() + element("p", words.noise(result.noise.reason))
+    said = _meaning(card, ordered=found is not None) + words.without_intervals()
+    said += element("p", words.noise(result.noise.reason))
     return said + _folded(rows, ["feature", "effect", "noise", ""])
+
+
+def _doubt(value: float, noise: float | None) -> float:
+    """Noise per effect, by which rows are sorted, so that noise does not lead; 0 where none is known."""
+    return 0.0 if noise is None else noise / max(abs(value), 1e-300)
 
 
 def _noise(value: float, noise: float | None) -> str:
@@ -78,14 +84,15 @@ def _remarks(summary: Summary) -> str:
     return "".join(element("p", text(sentence)) for sentence in said)
 
 
-def _meaning(card: Card) -> str:
+def _meaning(card: Card, *, ordered: bool) -> str:
+    order = "farthest above their noise first" if ordered else "in the order declared"
     if card.unit is None:
-        return element("p", "The weights as released, largest first.")
+        return element("p", f"The weights as released, {order}.")
     goal = f" for {text(card.target)}" if card.target else ""
     return element(
         "p",
         f"How far each feature moves the score{goal}: a number on its way from the middle of its declared "
-        "range to the upper end, a category by being present. Largest first.",
+        f"range to the upper end, a category by being present; {order}.",
     )
 
 
