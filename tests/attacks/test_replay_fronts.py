@@ -144,7 +144,7 @@ def searched(make: Callable[[], sv.PrivateSearch], X: Any, y: Any, probe: Any) -
     if found.ledger is None:
         rest = [pickle.dumps(found)]
     else:
-        rest = [repr(replace(grant, id="")).encode() for grant in found.ledger.history]
+        rest = [repr(replace(grant, id="", run_id="")).encode() for grant in found.ledger.history]
     return [repr(said).encode(), found.predict(probe).tobytes(), *results, *rest]
 
 

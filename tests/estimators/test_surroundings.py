@@ -22,7 +22,7 @@ from sottovoce.estimators.surroundings import OUTER
 from tests.estimators.test_estimators import classifier, numbers, regressor, two_classes
 
 CLASSES = {
-    "repetition": BaggingClassifier(classifier(), n_estimators=2),
+    "repetition": BaggingClassifier(classifier(weight_cap=4.0), n_estimators=2),
     "curve": CalibratedClassifierCV(classifier(), cv=2),
     "last model": StackingClassifier([("a", classifier())], final_estimator=classifier(), cv=2),
     "PrivateSearch": GridSearchCV(classifier(), {"strength": [1e-6, 1.0]}, cv=2),
@@ -30,7 +30,7 @@ CLASSES = {
     "over many fits": RFE(classifier(), n_features_to_select=2),
 }
 NUMBERS = {
-    "repetition": BaggingRegressor(regressor(), n_estimators=2),
+    "repetition": BaggingRegressor(regressor(weight_cap=4.0), n_estimators=2),
     "transformer": TransformedTargetRegressor(regressor(), func=abs, inverse_func=abs, check_inverse=False),
 }
 

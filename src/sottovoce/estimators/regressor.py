@@ -94,7 +94,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
 
     @property
     def _counts(self) -> bool:
-        return self.loss == Poisson.name or isinstance(self.loss, Poisson)
+        named = isinstance(self.loss, str) and self.loss == Poisson.name
+        return named or isinstance(self.loss, Poisson)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted targets, or expected counts. Exact predictions on private records are for their owner."""

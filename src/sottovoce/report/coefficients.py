@@ -17,7 +17,7 @@ SHOWN = 30
 
 
 def coefficients(result: Result, card: Card) -> str:
-    """A forest plot where there are intervals, else the weights, the surest first; thirty, the rest folded."""
+    """A forest plot where there are intervals, else the weights, the surest first; after thirty, folded."""
     if result.inference is None:
         return _weights(result, card)
     summary = card.summary or result.summary()

@@ -145,7 +145,7 @@ def said(run: Callable[[], Any], ledger: sv.Ledger) -> list[bytes]:
         ]
     except sv.errors.SottovoceError as refusal:
         outcome = [type(refusal).__name__.encode(), str(refusal).encode(), repr(refusal.__context__).encode()]
-    charges = [repr(replace(grant, id="")).encode() for grant in ledger.history]
+    charges = [repr(replace(grant, id="", run_id="")).encode() for grant in ledger.history]
     return [*outcome, *charges, repr(ledger).encode()]
 
 
