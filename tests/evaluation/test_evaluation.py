@@ -11,6 +11,8 @@ from scipy import sparse
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting.events import GaussianEvent, Query
+from sottovoce.evaluation.examination import Examination
+from sottovoce.evaluation.figures import area_of
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -178,6 +180,20 @@ def test_sparse_rows_and_frames_are_evaluated_too(binary: tuple[Any, np.ndarray,
         assert evaluation.accuracy(model, other, y, budget=BUDGET, simulate=0).value == expected
 
 
+def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> None:
+    """Losses are clipped where they arise, too; this is the clip that the charge rests on."""
+    heard: list[np.ndarray] = []
+
+    class Desk:
+        def counts(self, compute: Any, moves: float, entries: int, units: Any) -> tuple[np.ndarray, float]:
+            heard.append(compute())
+            return heard[-1], 1.0
+
+    test = Examination(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
+    test.mean("loss", lambda: np.array([50.0, -50.0, 1.0]), 2.0, 1000, 1)  # type: ignore[arg-type]
+    assert heard[0].tolist() == [1500.0]
+
+
 def exact_area(scores: np.ndarray, positive: np.ndarray) -> float:
     above = scores[positive][:, None] - scores[~positive][None, :]
     return float(np.mean((above > 0) + 0.5 * (above == 0)))
@@ -217,6 +233,19 @@ def test_the_area_under_the_curve_lies_within_its_bounds(kind: str, rare: float)
             assert found.low <= found.value <= found.high
     assert rare < 0.5 or found.high - found.low < 0.4, "what is never wrong may say too little"
     assert f"{found.value:.4f}" in str(found)
+
+
+def test_bounds_of_the_area_under_the_curve_hold_for_every_count_within_the_margin() -> None:
+    rng = np.random.default_rng(11)
+    noisy = np.array([[10.0, 10.0, 4.0], [10.0, 2.0, 10.0]])
+    found = area_of(noisy[0], noisy[1], margin=5.0, confidence=0.95)
+    for _ in range(300):
+        missed, happened = np.maximum(noisy + 5.0 * rng.choice([-1.0, 0.0, 1.0], noisy.shape), 0.0)
+        pairs = missed.sum() * happened.sum()
+        in_order = sum(happened[i] * missed[:i].sum() for i in range(3))
+        reversed_ = sum(missed[i] * happened[:i].sum() for i in range(3))
+        assert found.low <= in_order / pairs
+        assert 1.0 - reversed_ / pairs <= found.high
 
 
 def test_the_area_is_refused_for_more_than_two_classes(
