@@ -148,12 +148,12 @@ def test_deltas_that_cannot_be_resolved_are_refused(delta: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "x", [-0.5, -0.02, 0.0, 1e-9, 0.3, 1.7, 3.9, 3.999999, 4.0, 4.3, 7.0, 26.0, 40.0, 1e9]
+    "x", [-0.5, -0.02, 0.0, 1e-9, 0.3, 1.7, 3.9, 3.9933322608992983, 4.0, 4.3, 7.0, 26.0, 40.0, 1e9]
 )
 def test_the_scaled_error_function_is_exact_to_some_units_in_the_last_place(x: float) -> None:
     with mp.workdps(60):
         exact = mp.exp(mpf(x) ** 2) * mp.erfc(mpf(x)) if x < 1e3 else 1 / (mp.sqrt(mp.pi) * x)
-        assert abs(erfcx(x) / exact - 1) < 1.5e-15
+        assert abs(erfcx(x) / exact - 1) < 8e-16
 
 
 @pytest.mark.parametrize("x", [-40.0, -8.0, -1.0, -0.1, 0.0, 0.1, 1.0, 4.0, 8.0])
