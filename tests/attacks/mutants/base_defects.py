@@ -126,7 +126,7 @@ BASE = (
         "questions/moments.py",
         "return np.concatenate([means, self.factor(risk.problem) * summed])",
         "return np.concatenate([means, 2.0 * self.factor(risk.problem) * summed])",
-        "tests/risks/test_reshaped.py tests/privacy/test_capped_sensitivity.py",
+        "tests/audit/test_question_audits.py -k charged",
     ),
     Mutant(
         "softmax gradient not divided by n",
