@@ -1,9 +1,9 @@
 """`python -m benchmarks.scattering`: scattering features of Fashion-MNIST, for a linear softmax at (3, 1e-5).
 
 Tramer & Boneh (2021): kymatio's scattering transform with J = 2 gives 81 channels of 7 x 7 numbers for each
-image; they report 89.7 % under the promise that we call zero-out, with tuned clipping, rates and steps. Images
-come from Debian's dataset-fashion-mnist; features are kept below BENCH_FOLDER, about a gigabyte. Each image is
-mapped by itself, so no record changes how another is read. No private fit of them is measured yet."""
+image; they report 89.7 % under the promise that we call zero-out, with tuned clipping, rates and steps.
+Images come from Debian's dataset-fashion-mnist; features are kept below BENCH_FOLDER, about a gigabyte. Each
+image is mapped by itself, so no record changes how another is read. No private fit is measured yet."""
 
 from __future__ import annotations
 
