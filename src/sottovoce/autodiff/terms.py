@@ -118,6 +118,7 @@ class Terms:
         terms = _attempt(lambda: self._at_once(transform, flat, inputs, targets))
         if terms is not None:
             return terms
+        self._insist_differentiable(transform, flat)
 
         def fails(i: int) -> bool:
             one = (inputs[i : i + 1], targets[i : i + 1])
@@ -135,6 +136,21 @@ class Terms:
             )
         terms[broken] = torch.nan
         return terms
+
+    def _insist_differentiable(self, transform: Callable[[Single], Single], flat: Tensor) -> None:
+        """Refuse what PyTorch has no rule for: found out from the made-up example, never from a record."""
+        if self._stand_in is None:
+            return
+        x, y = (part.unsqueeze(0) for part in self._stand_in)
+        try:
+            self._at_once(transform, flat, x, y)
+        except NotImplementedError:
+            raise ParameterError(
+                "PyTorch cannot differentiate this module or loss example by example as often as was asked. "
+                "Replace the operation it has no rule for."
+            ) from None
+        except Exception:
+            return
 
     def _at_once(
         self, transform: Callable[[Single], Single], flat: Tensor, inputs: Tensor, targets: Tensor
@@ -171,11 +187,6 @@ def _attempt(compute: Callable[[], Tensor]) -> Tensor | None:
     """What is computed, or None where the user's code raised: what it says may quote data and is dropped."""
     try:
         return compute()
-    except NotImplementedError:
-        raise ParameterError(
-            "PyTorch cannot differentiate this module or loss example by example as often as was asked. "
-            "Replace the operation it has no rule for."
-        ) from None
     except Exception:
         return None
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.cubic import CubicReserve
-from sottovoce.methods.expected import Path, expected_path, gradients, measurements, planned, shown
-from sottovoce.methods.forecast import Costs, Prospect
+from sottovoce.methods.expected import (
+    FollowedProspect,
+    Path,
+    expected_path,
+    gradients,
+    measurements,
+    planned,
+    shown,
+)
+from sottovoce.methods.forecast import Costs
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.questions import Hessian
@@ -19,17 +27,10 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class CubicProspect(Prospect):
+class CubicProspect(FollowedProspect):
     """A gradient, a Hessian and one release of trials at each bold step; then a gradient a step."""
 
     method: Cubic
-    free: ClassVar[bool] = True
-
-    def reaches(self, quotes: Quotes) -> bool:
-        tolerance = quotes.goal.tolerance
-        assert tolerance is not None
-        assert tolerance.curvature is not None
-        return self.curvature(quotes) <= tolerance.curvature and self._path(quotes).certified
 
     def curvature(self, quotes: Quotes) -> float:
         levels = self.method.levels(quotes.problem, quotes.goal)
@@ -42,7 +43,7 @@ class CubicProspect(Prospect):
             method.visits(quotes.problem, quotes.goal),
         )
         if quotes.goal.tolerance is not None:
-            units, end = self._path(quotes).units, []
+            units, end = self.path(quotes).units, []
         else:
             kept = int(quotes.units * method.measure_share)
             curvature = kept if curvature_in_doubt(quotes.problem, None) else 0
@@ -58,7 +59,7 @@ class CubicProspect(Prospect):
         )
         return Costs(steps=visits, noise=noise)
 
-    def _path(self, quotes: Quotes) -> Path:
+    def path(self, quotes: Quotes) -> Path:
         assert quotes.goal.tolerance is not None
         shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient, most=2.0)
         levels = self.method.levels(quotes.problem, quotes.goal)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
+from sottovoce.methods.forecast import Prospect
 from sottovoce.methods.measurement import scalar_pays
 from sottovoce.questions import Gradient, GradientNorm, SmallestEigenvalue
 
@@ -27,6 +29,22 @@ class Path:
 
     units: tuple[int, ...]
     certified: bool
+
+
+class FollowedProspect(Prospect):
+    """The forecast of a method that certifies where its expected path ends; a tolerance is optional."""
+
+    free: ClassVar[bool] = True
+
+    @abstractmethod
+    def path(self, quotes: Quotes) -> Path:
+        """What its gradients cost on the way to the tolerance of the goal."""
+
+    def reaches(self, quotes: Quotes) -> bool:
+        tolerance = quotes.goal.tolerance
+        assert tolerance is not None
+        assert tolerance.curvature is not None
+        return self.curvature(quotes) <= tolerance.curvature and self.path(quotes).certified
 
 
 def expected_path(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: int) -> Path:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, final
 
-from sottovoce.methods.expected import Path, expected_path, gradients, measurements, planned, shown
-from sottovoce.methods.forecast import Costs, Prospect
+from sottovoce.methods.expected import (
+    FollowedProspect,
+    Path,
+    expected_path,
+    gradients,
+    measurements,
+    planned,
+    shown,
+)
+from sottovoce.methods.forecast import Costs
 from sottovoce.methods.majorize import MajorizeReserve
 from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.methods.measurement import curvature_in_doubt
@@ -22,17 +30,10 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class MajorizeProspect(Prospect):
+class MajorizeProspect(FollowedProspect):
     """One question about the features, then a gradient a step."""
 
     method: Majorize
-    free: ClassVar[bool] = True
-
-    def reaches(self, quotes: Quotes) -> bool:
-        tolerance = quotes.goal.tolerance
-        assert tolerance is not None
-        assert tolerance.curvature is not None
-        return self.curvature(quotes) <= tolerance.curvature and self._path(quotes).certified
 
     def curvature(self, quotes: Quotes) -> float:
         if not curvature_in_doubt(quotes.problem, quotes.goal.tolerance):
@@ -49,7 +50,7 @@ class MajorizeProspect(Prospect):
             case MajorizerShape.DIAGONAL:
                 noise.append(quotes.noise(lambda _: GramDiagonal(), aside.gram))
         if quotes.goal.tolerance is not None:
-            noise.insert(0, gradients(quotes, self._path(quotes).units))
+            noise.insert(0, gradients(quotes, self.path(quotes).units))
             if aside.curvature:
                 noise.append(quotes.noise(Hessian, aside.curvature))
         else:
@@ -60,7 +61,7 @@ class MajorizeProspect(Prospect):
             noise += measurements(quotes, levels, aside.measured, aside.curvature)
         return Costs(steps=design.steps, noise=tuple(noise), majorizer=design.shape.value)
 
-    def _path(self, quotes: Quotes) -> Path:
+    def path(self, quotes: Quotes) -> Path:
         assert quotes.goal.tolerance is not None
         shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient)
         levels = self.method.levels(quotes.problem, quotes.goal)

@@ -11,19 +11,13 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from sottovoce.accounting.renyi.subsampling import SLACK, log_binomials
+from sottovoce.accounting.renyi.subsampling import between_whole_orders, log_binomials
 
 
 @lru_cache(maxsize=4096)
 def sampled_gaussian(order: float, mu_squared: float, batch: int, population: int) -> float:
-    """The divergence at `order` for q = batch/population, exact at whole orders but for the last digits.
-
-    Between whole orders (order - 1) times the divergence is convex, so its chord is an upper bound."""
-    below, above = math.floor(order), math.ceil(order)
-    part = order - below
-    bound = part * _log_moment(above, mu_squared, batch, population) if part > 0.0 else 0.0
-    bound += (1.0 - part) * _log_moment(below, mu_squared, batch, population)
-    return bound / (order - 1.0) * (1.0 + SLACK)
+    """The divergence at `order` for q = batch/population, exact at whole orders but for the last digits."""
+    return between_whole_orders(order, lambda whole: _log_moment(whole, mu_squared, batch, population))
 
 
 def _log_moment(order: int, mu_squared: float, batch: int, population: int) -> float:
