@@ -298,3 +298,11 @@ def test_a_split_keeps_people_together_and_others_have_no_say_in_it() -> None:
     without = [key for key in keys if key != "p7"]
     expected = [out for key, out in zip(keys, held, strict=True) if key != "p7"]
     assert held_out_persons(without, 0.2).tolist() == expected
+
+
+def test_a_figure_counts_each_person_once_by_the_mean_of_their_rows() -> None:
+    people = Persons.of(["a", "b", "a", "b", "b"], 5, None, lenient=False)
+    whole = people.floored(np.array([0.2, 1.0, 0.4, 0.0, 0.5]), 1000)
+    assert np.all(np.abs(whole - np.array([300.0, 500.0])) <= 1.0)
+    cells = people.cells(np.array([0, 1, 1, 1, 1], dtype=np.intp), 2, 1000)
+    assert np.all(np.abs(cells - np.array([500.0, 1500.0])) <= 2.0)

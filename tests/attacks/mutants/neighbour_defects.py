@@ -68,6 +68,13 @@ NEIGHBOURS = (
         PEOPLE,
     ),
     Mutant(
+        "a figure sums a person's rows",
+        "data/persons.py",
+        "(self.shares() * merits)[known]",
+        "merits[known]",
+        PEOPLE,
+    ),
+    Mutant(
         "shares rounded up",
         "data/persons.py",
         "(1.0 - SHARE_MARGIN) / np.maximum(rows, 1)",
