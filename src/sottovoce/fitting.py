@@ -129,7 +129,7 @@ def fit(
                     parting = Parting.of(held, share, persons, invalid, simulate)
                     if share:
                         held, test = held.split(parting.test)
-                    records = training_records.in_memory(held, aim, parting.trained, invalid)
+                    records = tables.training(held, aim, parting.trained, invalid)
                 else:
                     client = stack.enter_context(training_records.connected(dask, workers))
                     records = training_records.on_workers(client, table, schema, aim, persons, invalid)

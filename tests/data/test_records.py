@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
+from sottovoce.data import blocks
 from sottovoce.data import rows as rows_module
 from sottovoce.data.records import CLIP_MARGIN, Records
 from sottovoce.errors import DataError, ParameterError
@@ -476,7 +477,7 @@ def test_records_refuse_to_be_copied_or_pickled(escape, make):
 
 def test_blocks_cover_every_row_once_and_depend_on_public_sizes_only():
     for dim in (1, 7, 3000):
-        length = rows_module.dense_block_length(dim)
+        length = blocks.dense_block_length(dim)
         n = 2 * length + 1 if dim < 100 else length + 1
         X = np.arange(n, dtype=float)[:, None] * np.eye(1, dim) / n
         records = classified(X)

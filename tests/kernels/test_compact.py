@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import rows
+from sottovoce.data import blocks
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.dask_partitions import Part, fingerprint
@@ -80,7 +80,7 @@ def stacked(held):
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    monkeypatch.setattr(rows, "dense_block_length", lambda dim: 64)
+    monkeypatch.setattr(blocks, "dense_block_length", lambda dim: 64)
 
 
 def made(n=200, sizes=(3, 17), numbers=4, seed=1, codes=None):

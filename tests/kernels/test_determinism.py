@@ -9,8 +9,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import sottovoce as sv
+from sottovoce.data import blocks
 from sottovoce.data import files as tables
-from sottovoce.data import rows
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
@@ -58,7 +58,7 @@ def records_at(place, path, client, monkeypatch):
     """The same rows, in short blocks so that few of them make many sums."""
     import dask.dataframe as dd
 
-    monkeypatch.setattr(rows, "dense_block_length", lambda dim: 64)
+    monkeypatch.setattr(blocks, "dense_block_length", lambda dim: 64)
     monkeypatch.setenv("SOTTOVOCE_THREADS", "2" if place == "2 threads" else "1")
     if place.startswith("parquet"):
         held = {"memory": 60_000 if "half" in place else 0, "spool": "spooled" in place}

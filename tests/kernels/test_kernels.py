@@ -11,9 +11,9 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
-from sottovoce.data import rows, threads
+from sottovoce.data import blocks, threads
+from sottovoce.data.blocks import dense_block_length
 from sottovoce.data.records import Records
-from sottovoce.data.rows import dense_block_length
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import passes as kernels
 from sottovoce.losses import Cauchy, Logistic, Sigmoid
@@ -51,8 +51,8 @@ def every_pass(held, loss, seed=1):
 @pytest.fixture
 def short_blocks(monkeypatch):
     """Many blocks from few rows, an uneven last one included."""
-    monkeypatch.setattr(rows, "dense_block_length", lambda dim: 16)
-    monkeypatch.setattr(rows, "SPARSE_BLOCK_LENGTH", 16)
+    monkeypatch.setattr(blocks, "dense_block_length", lambda dim: 16)
+    monkeypatch.setattr(blocks, "SPARSE_BLOCK_LENGTH", 16)
 
 
 @pytest.mark.parametrize("csr", [False, True])
@@ -133,8 +133,8 @@ def test_a_pass_allocates_nothing_that_grows_with_the_rows():
     import tracemalloc
 
     peaks = []
-    for blocks in (4, 40):
-        held = rows_of(blocks * 8192)
+    for many in (4, 40):
+        held = rows_of(many * 8192)
         w = np.ones(DIM)
         for measured in (False, True):
             if measured:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sottovoce.data import rows
+from sottovoce.data import blocks
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import block_sums as tallies
@@ -58,8 +58,8 @@ def compiled(monkeypatch):
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    monkeypatch.setattr(rows, "dense_block_length", lambda dim: 16)
-    monkeypatch.setattr(rows, "SPARSE_BLOCK_LENGTH", 16)
+    monkeypatch.setattr(blocks, "dense_block_length", lambda dim: 16)
+    monkeypatch.setattr(blocks, "SPARSE_BLOCK_LENGTH", 16)
 
 
 def risk_of(loss, *, csr, n=700, dim=9, seed=3):

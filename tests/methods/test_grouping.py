@@ -7,9 +7,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.methods.grouping import grouped_moments, moments_worth, shared_scales
+from sottovoce.methods.grouping import by_column, shared_scales, sharing
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
+from sottovoce.questions import ColumnMoments
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
 SCALES = np.repeat([0.2, 0.02, 0.002], 40)
@@ -51,16 +52,9 @@ def test_groups_that_do_not_number_the_columns_are_refused(wrong: object) -> Non
 def test_groups_are_used_where_single_columns_drown_and_only_there(
     declared: bool, mu: float, numbers: int
 ) -> None:
-    risk = sv.Risk(held(column_groups=[*GROUPS, 0] if declared else None), sv.losses.Logistic())
-    ledger = sv.Ledger(BUDGET)
-    ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
-    asked: list[int] = []
-    inner = ask.ask
-    ask.ask = lambda question, units: (  # type: ignore[method-assign]
-        asked.append(question.length(risk.problem)) or inner(question, units)  # type: ignore[func-returns-value]
-    )
-    moments_worth(ask, ask.units_left // 10, mu)
-    assert asked == [121 + numbers]
+    problem = sv.Risk(held(column_groups=[*GROUPS, 0] if declared else None), sv.losses.Logistic()).problem
+    members = sharing(problem, mu)
+    assert ColumnMoments(groups=members).length(problem) == 121 + numbers
 
 
 def test_the_constant_has_a_group_of_its_own() -> None:
@@ -74,7 +68,8 @@ def test_each_column_of_a_group_is_left_with_the_groups_variance() -> None:
     budget = sv.Budget(epsilon=20.0, delta=1e-2)
     ask, other = (Oracle(risk, sv.Ledger(budget).run(budget), SimulatedNoise(0)) for _ in range(2))
     units = ask.units_left // 2
-    moments = grouped_moments(ask, units, np.array([*GROUPS, 3]))
+    members = np.array([*GROUPS, 3])
+    moments = by_column(ask.moments(units, groups=members), risk.problem, members)
     centred = moments.squares - moments.means**2 + moments.mean_scale**2
     for group, scale in enumerate((0.2, 0.02, 0.002)):
         own = centred[:120][group == GROUPS]

@@ -176,10 +176,11 @@ def test_what_came_meanwhile_is_kept_and_what_was_paid_for_too(
 
 def test_a_failed_write_leaves_no_empty_file(tmp_path: Path) -> None:
     def fail(place: Path) -> None:
+        assert place.exists()
         raise OSError("the disk is full")
 
-    with pytest.raises(OSError, match="full"):
-        outputs.put(tmp_path / "x", fail)
+    with pytest.raises(OSError, match="full"), outputs.place_for(tmp_path / "x") as place:
+        fail(place)
     assert list(tmp_path.iterdir()) == []
 
 

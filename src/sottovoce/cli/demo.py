@@ -36,7 +36,7 @@ def demo(
 
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.data.records import Records
     from sottovoce.datasets import covertype
     from sottovoce.files import write
@@ -72,7 +72,8 @@ def demo(
     features = covertype.bounded_names()
     card = Card(dataset="Covertype", features=features, unit=13.0**-0.5, target="spruce rather than pine")
     page = render(result, card)
-    place = put(report, lambda free: write(free, page), force=force)
+    with place_for(report, force=force) as place:
+        write(place, page)
     if quiet:
         return
     out.console().print(_trace(result))

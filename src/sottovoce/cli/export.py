@@ -47,7 +47,7 @@ def export(
     Example: sottovoce export model.json --format sql --table claims -o score.sql
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.errors import ParameterError
     from sottovoce.files import write
     from sottovoce.model import Model
@@ -56,7 +56,8 @@ def export(
         raise ParameterError("--table NAME says which table the SQL scores; it goes with --format sql alone.")
     insist_free((output,), inputs=(model,), force=force)
     content = _content(Model.load(model), kind, table or "")
-    place = put(output, lambda free: write(free, content), force=force)
+    with place_for(output, force=force) as place:
+        write(place, content)
     if as_json:
         out.say_json({"export": str(place), "format": kind.value})
     elif not quiet:

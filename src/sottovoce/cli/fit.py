@@ -138,7 +138,7 @@ def fit(
     """
     from sottovoce import fitting
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.files import write
@@ -182,11 +182,15 @@ def fit(
         spool=not no_spool if spool is None else spool,
         progress=out.is_watched() and not quiet,
     )
-    written = {"model": str(put(output, model.save, force=force))}
+    with place_for(output, force=force) as place:
+        model.save(place)
+    written = {"model": str(place)}
     if report is not None:
         told = "" if ledger is None or dataset is None else out.account_of(ledger, dataset)
         page = render(model.result, replace(model.card(), account=told))
-        written["report"] = str(put(report, lambda place: write(place, page), force=force))
+        with place_for(report, force=force) as place:
+            write(place, page)
+        written["report"] = str(place)
     summary = None if model.result.inference is None else model.summary()
     summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:

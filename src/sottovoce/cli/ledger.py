@@ -74,13 +74,14 @@ def show(
     from sottovoce.cli import output as out
 
     if html is not None:
-        from sottovoce.cli.outputs import insist_free, put
+        from sottovoce.cli.outputs import insist_free, place_for
         from sottovoce.files import write
         from sottovoce.report.ledger import render_ledger
 
         insist_free((html,), ledger=path, force=force)
         page = render_ledger(checked(path))
-        html = put(html, lambda place: write(place, page), force=force)
+        with place_for(html, force=force) as html:
+            write(html, page)
     statement = checked(path)
     if as_json:
         out.say_json(_plain(statement))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
@@ -38,23 +38,23 @@ def insist_free(
         taken.append(output)
 
 
-def put(output: Path, write: Callable[[Path], None], *, force: bool = False) -> Path:
-    """Let `write` fill the output and say where it lies.
+@contextmanager
+def place_for(output: Path, *, force: bool = False) -> Iterator[Path]:
+    """Where an output is to be written within this context.
 
     What came to lie there since it was found free is not overwritten: then it is written beside, under a name
     of its own, since what has been paid for must not be lost."""
     if force:
-        write(output)
-        return output
+        yield output
+        return
     place = output if _reserved(output) else output.with_name(_another(output))
     try:
-        write(place)
+        yield place
     except BaseException:
         with suppress(OSError):
             if not place.stat().st_size:
                 place.unlink()
         raise
-    return place
 
 
 def _reserved(place: Path) -> bool:

@@ -121,12 +121,13 @@ def plan(
         effect=effect,
     )
     if html is not None:
-        from sottovoce.cli.outputs import put
+        from sottovoce.cli.outputs import place_for
         from sottovoce.files import write
         from sottovoce.report.plan import render_plan
 
         page = render_plan(found)
-        html = put(html, lambda place: write(place, page), force=force)
+        with place_for(html, force=force) as html:
+            write(html, page)
     if as_json:
         out.say_json({**found.to_dict(), "caveats": list(weak)})
         return

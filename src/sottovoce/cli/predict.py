@@ -27,7 +27,7 @@ def predict(
     Predictions are exact functions of the rows: if these are sensitive, so are the predictions.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.cli.predictions import as_csv
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
@@ -42,7 +42,8 @@ def predict(
             table_of(data, query), loaded.schema, target=False, delimiter=delimiter, dtype=float
         ).features
         content = as_csv(loaded, rows)
-    place = put(output, lambda free: write(free, content), force=force)
+    with place_for(output, force=force) as place:
+        write(place, content)
     if as_json:
         out.say_json({"predictions": str(place), "rows": len(rows)})
     elif not quiet:

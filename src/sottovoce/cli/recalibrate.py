@@ -59,7 +59,7 @@ def recalibrate(
     """
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.cli.tables import table_of
     from sottovoce.errors import ParameterError
     from sottovoce.model import Model
@@ -82,9 +82,10 @@ def recalibrate(
             invalid=invalid,
             delimiter=delimiter,
         )
-    place = str(put(output, made.save, force=force))
+    with place_for(output, force=force) as place:
+        made.save(place)
     if as_json:
-        out.say_json({"model": place, **out.summary(made.result)})
+        out.say_json({"model": str(place), **out.summary(made.result)})
         return
     out.say(
         {

@@ -33,7 +33,7 @@ def report(
     It opens offline, asks nothing of any server, and holds nothing that was not released already.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.files import write
     from sottovoce.report import Card, render
 
@@ -43,7 +43,8 @@ def report(
     if ledger is not None:
         told = replace(told, account=out.account_of(ledger, out.dataset_of(ledger, result)))
     page = render(result, told)
-    place = put(output, lambda free: write(free, page), force=force)
+    with place_for(output, force=force) as place:
+        write(place, page)
     if as_json:
         out.say_json({"report": str(place)})
     elif not quiet:

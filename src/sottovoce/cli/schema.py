@@ -26,7 +26,7 @@ def schema(
     Types, bounds, categories and classes are yours to declare, from what is known without the data.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, put
+    from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.data.sources import column_names
@@ -36,7 +36,8 @@ def schema(
     names = column_names(table_of(data, query), delimiter=delimiter)
     trimmed = [name.strip() for name in names]
     template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)
-    place = put(output, lambda free: write(free, template), force=force)
+    with place_for(output, force=force) as place:
+        write(place, template)
     if as_json:
         out.say_json({"schema": str(place), "columns": list(names)})
     elif not quiet:

@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Mask, Vector
+from sottovoce.data.blocks import Block
 from sottovoce.data.compact import Compact
-from sottovoce.data.rows import Block, Rows, chosen, insist_short
+from sottovoce.data.rows import Rows, chosen, insist_short
 from sottovoce.errors import DataError
+
+LEAST_COMPACT = 1.0
+"""Radius from which on no row of a schema is shrunk: below it indicators would differ from row to row."""
 
 
 @final

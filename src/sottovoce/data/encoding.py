@@ -1,8 +1,7 @@
-"""Rows of norm at most 1 from declared columns: what BoundedEncoder, files and models have in common."""
+"""Rows of norm at most 1 from declared columns, dense or compact: what encoders, files and models share."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +10,15 @@ from numpy.typing import NDArray
 
 from sottovoce.data import cells
 from sottovoce.data.cell import Codebook
+from sottovoce.data.columns import Indicators
+from sottovoce.data.compact import Stored
 from sottovoce.data.dates import DatePart
+from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
 from sottovoce.errors import DataError
 
-_MARGIN = 2.0**-21
-"""Rows stay this far below norm 1, so that rounding to float32 pushes none past what Records leave alone."""
+Positions = NDArray[np.intp]
 
 
 def encoded_table(schema: Schema, table: Any, dtype: type = np.float32) -> NDArray[Any]:
@@ -36,7 +37,7 @@ def feature_names(schema: Schema) -> tuple[str, ...]:
 def encode(schema: Schema, n: int, column_of: Callable[[str], Any], dtype: type = np.float32) -> NDArray[Any]:
     """n encoded rows; `column_of` gives a column by its name, as `cells` reads them."""
     rows: NDArray[Any] = np.zeros((n, len(schema.features)), dtype=dtype)
-    unit = unit_of(schema)
+    unit = schema.unit
     blocks: dict[str, NDArray[Any]] = {}
     place = 0
     for column in schema.columns:
@@ -52,9 +53,53 @@ def encode(schema: Schema, n: int, column_of: Callable[[str], Any], dtype: type 
     return rows
 
 
-def unit_of(schema: Schema) -> float:
-    """What a feature of 1 is encoded as: every block has norm at most 1, and so the row."""
-    return (1.0 - _MARGIN) / math.sqrt(schema.blocks)
+def encode_columns(schema: Schema, n: int, column_of: Callable[[str], Any]) -> tuple[Stored, NDArray[Any]]:
+    """As `encode`, entry by entry, but compact: numbers and codes, one row of the arrays for each column."""
+    layout, unit = RowLayout.of(schema), schema.unit
+    numbers = np.zeros((len(layout.numbers), n), dtype=np.float32)
+    codes = np.empty((len(layout.codes), n), dtype=layout.kind)
+    spans: dict[str, Stored] = {}
+    places: dict[str, Positions] = {}
+    place = 0
+    for column in schema.columns:
+        reading = schema.reading(column)
+        if isinstance(column, Indicators) and column.one_hot:
+            found = places[column.name] = column.places(column_of(column.source), reading)
+            _put(found, layout, codes, len(places) - 1)
+        else:
+            span = spans[column.name] = numbers[place : place + len(column.features)].T
+            column.fill(span, column_of(column.source), reading, unit)
+            place += span.shape[1]
+    widths = {column.name: len(column.features) for column in schema.columns}
+    coded = len(places)
+    for first, second in schema.interactions:
+        if first in places and second in places:
+            both = (places[first] >= 0) & (places[second] >= 0)
+            _put(np.where(both, places[first] * widths[second] + places[second], -1), layout, codes, coded)
+            coded += 1
+            continue
+        left, right = (
+            spans[name] if name in spans else _indicators(places[name], widths[name], unit)
+            for name in (first, second)
+        )
+        products = left[:, :, None] * (right[:, None, :].astype(np.float64) / unit)
+        width = products.shape[1] * products.shape[2]
+        numbers[place : place + width] = products.reshape(n, width).T
+        place += width
+    numbers[place] = unit
+    return numbers, codes
+
+
+def _put(places: Positions, layout: RowLayout, codes: NDArray[Any], number: int) -> None:
+    """Places as codes: -1, which is none, becomes the one past the last."""
+    codes[number] = np.where(places < 0, layout.codes[number].size, places)
+
+
+def _indicators(places: Positions, width: int, unit: float) -> Stored:
+    block = np.zeros((places.size, width), dtype=np.float32)
+    known = np.flatnonzero(places >= 0)
+    block[known, places[known]] = unit
+    return block
 
 
 def insist_type(column: Any, schema: Schema, name: str) -> None:

@@ -129,6 +129,27 @@ def bounded(
     )
 
 
+def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
+    """A table that was read as `fit` trains on it: classes sorted, numbers mapped to what training sees.
+
+    The encoded rows hold the intercept already and are no longer than 1."""
+    from sottovoce.data.records import Records
+
+    classes: Any = aim.classes
+    assert table.target is not None
+    return Records.from_arrays(
+        table.features,
+        table.target if classes else aim.scaled(table.target),
+        labels=tuple(sorted(classes)) if classes else None,
+        target=None if classes else aim.mapped,
+        constant=True,
+        **table.weighing,
+        groups=table.keys,
+        persons=persons,
+        invalid=invalid,
+    )
+
+
 def insist_one_weighing(schema: Schema, sample_weight: Any) -> None:
     """Weights are given by the schema or by the caller."""
     if schema.is_weighted and sample_weight is not None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.data.encoding import unit_of
+from sottovoce.data import blocks
 from sottovoce.data.schema import Schema
 
 _TILE = 128
@@ -51,9 +51,7 @@ class RowLayout:
     @property
     def block_length(self) -> int:
         """Rows of a block: those of dense rows, but never fewer than a lane of eight."""
-        from sottovoce.data import rows  # which loads SciPy: predicting does without
-
-        return max(8, rows.dense_block_length(self.dim))
+        return max(8, blocks.dense_block_length(self.dim))
 
     @property
     def tile(self) -> int:
@@ -77,7 +75,7 @@ class RowLayout:
 
 @lru_cache(maxsize=64)
 def _layout(schema: Schema) -> RowLayout:
-    unit = unit_of(schema)
+    unit = schema.unit
     short = float(np.float32(unit))
     numbers, codes, place = list[int](), list[CodeColumn](), 0
 

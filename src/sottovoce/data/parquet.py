@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.bounding import LEAST_COMPACT
 from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
-from sottovoce.data.compact_rows import bound_compact
+from sottovoce.data.compact_rows import LEAST_COMPACT, bound_compact
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.rows import bound_dense
 from sottovoce.data.schema import Schema

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data.blocks import Block
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.files import insist_one_weighing
@@ -23,7 +24,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
-from sottovoce.data.rows import Block, DenseRows, Rows, chosen
+from sottovoce.data.rows import DenseRows, Rows, chosen
 from sottovoce.data.schema import Schema
 from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
 from sottovoce.data.validation import (

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from sottovoce.arrays import Vector
-from sottovoce.data.bounding import bounded, entries_of, table_of
+from sottovoce.arrays import Mask, Vector
 from sottovoce.data.cell import Label
+from sottovoce.data.compact import Compact
+from sottovoce.data.compact_rows import LEAST_COMPACT, CompactRows, bound_compact
 from sottovoce.data.doors import Doors
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
-from sottovoce.data.rows import CLIP_MARGIN, Rows
+from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.validation import (
+    canonical_csr,
     checked_column_groups,
     checked_nonzeros,
     checked_radius,
     column_of,
     declaration_of,
+    dense_table,
+    entries_of_rows,
     insist_rule_for_invalid,
     insist_usable,
 )
@@ -99,14 +105,14 @@ class Records(Doors, Declared, Sealed):
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
         insist_rule_for_invalid(invalid)
-        table = table_of(X)
+        table = _table_of(X)
         nonzeros = checked_nonzeros(nonzeros)
         cap = declared_cap(weight_cap, sample_weight)
         targets, usable = declared.encode(column_of(y, table.shape[0]))
         weights = None if cap is None else read_weights(sample_weight, len(targets), cap, usable)
         if nonzeros is not None:
-            usable &= entries_of(table) <= nonzeros
-        hold = bounded(table, radius, bool(intercept), usable)
+            usable &= _entries_of(table) <= nonzeros
+        hold = _bounded(table, radius, bool(intercept), usable)
         insist_usable(usable | (invalid == "zero"))
         targets[~usable] = declared.blank
         facts = RecordFacts(
@@ -192,3 +198,26 @@ _FIRST = np.zeros(1, dtype=np.int64)
 
 def _counting_nothing(rows: Rows) -> Vector:
     return np.zeros(rows.n)
+
+
+def _table_of(X: Any) -> Any:
+    """X as compact rows, canonical CSR or an array of numbers."""
+    if isinstance(X, Compact):
+        return X
+    return canonical_csr(X) if sparse.issparse(X) else dense_table(X)
+
+
+def _entries_of(table: Any) -> NDArray[Any]:
+    """How many entries of each row are not 0."""
+    return table.entries() if isinstance(table, Compact) else entries_of_rows(table)
+
+
+def _bounded(
+    table: Any, radius: float, intercept: bool, usable: Mask
+) -> Callable[[Vector, Vector | None], Rows]:
+    """The rows of norm at most `radius`, waiting for targets and weights; those not usable are zero."""
+    if isinstance(table, Compact) and radius >= LEAST_COMPACT and not intercept:
+        return partial(CompactRows, bound_compact(table, radius, usable))
+    if sparse.issparse(table):
+        return partial(SparseRows, bound_sparse(table, radius, intercept, usable))
+    return partial(DenseRows, bound_dense(table, radius, intercept, usable))

@@ -10,14 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Mask, Matrix, Vector
-from sottovoce.data.sealed import Sealed, refuse_copies
+from sottovoce.data import blocks
+from sottovoce.data.blocks import Block
+from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,20 +29,6 @@ CLIP_MARGIN = 2.0**-22
 """Rows longer than R(1 - CLIP_MARGIN) are shrunk to that length, so that float32 cannot push them past R."""
 
 Stored = NDArray[np.float32]
-
-
-class Block(NamedTuple):
-    """Consecutive rows: features (float32 array, scipy CSR or Compact), targets, weights unless all are 1."""
-
-    features: Any
-    targets: Vector
-    weights: Vector | None = None
-
-    def __repr__(self) -> str:
-        return "Block(private)"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse_copies(self)
 
 
 class Rows(Sealed, ABC):
@@ -119,7 +107,7 @@ class DenseRows(Rows):
     __slots__ = ("_features",)
 
     def __init__(self, features: Stored, targets: Vector, weights: Vector | None = None) -> None:
-        super().__init__(targets, features.shape[1], dense_block_length(features.shape[1]), weights)
+        super().__init__(targets, features.shape[1], blocks.dense_block_length(features.shape[1]), weights)
         self._features = features
         self._features.flags.writeable = False
 
@@ -139,7 +127,7 @@ class SparseRows(Rows):
     sparse: ClassVar[bool] = True
 
     def __init__(self, features: Any, targets: Vector, weights: Vector | None = None) -> None:
-        super().__init__(targets, features.shape[1], SPARSE_BLOCK_LENGTH, weights)
+        super().__init__(targets, features.shape[1], blocks.SPARSE_BLOCK_LENGTH, weights)
         for part in (features.data, features.indices):
             part.flags.writeable = False
         self._features = tuple(_csr_slice(features, self.span(i)) for i in range(self.blocks))
@@ -171,27 +159,13 @@ def chosen(weights: Vector | None, indices: NDArray[np.int64]) -> Vector | None:
     return None if weights is None else weights[indices]
 
 
-SPARSE_BLOCK_LENGTH = 8192
-_DENSE_BLOCK_ENTRIES = 2**18
-_WIDE_BLOCK_ENTRIES = 2**22
-
-
-def dense_block_length(dim: int) -> int:
-    """Rows in a dense block: as many as make 2 MB of float64, so that it stays in cache, but at most 8192.
-
-    Wide tables get up to 256 rows while that is within 32 MB: a dim x dim product then pays for itself."""
-    fitting = min(8192, _DENSE_BLOCK_ENTRIES // dim)
-    paying = min(256, _WIDE_BLOCK_ENTRIES // dim)
-    return 1 << (max(1, fitting, paying).bit_length() - 1)
-
-
 def bound_dense(X: Any, radius: float, intercept: bool, usable: Mask) -> Stored:
     """Copy of X with a column of ones if wanted, each row clipped to the radius, in float32.
 
     Rows that are not finite are cleared in `usable`; rows not usable become zero, intercept included."""
     n, columns = X.shape
     stored = np.empty((n, columns + intercept), dtype=np.float32)
-    length = dense_block_length(columns + intercept)
+    length = blocks.dense_block_length(columns + intercept)
     buffer = np.empty((min(n, length), columns + intercept))
     with np.errstate(all="ignore"):
         for start in range(0, n, length):
@@ -215,8 +189,8 @@ def bound_sparse(X: Any, radius: float, intercept: bool, usable: Mask) -> Any:
     data = np.empty(indptr[-1], dtype=np.float32)
     indices = np.empty(indptr[-1], dtype=kind)
     with np.errstate(all="ignore"):
-        for start in range(0, n, SPARSE_BLOCK_LENGTH):
-            stop = min(n, start + SPARSE_BLOCK_LENGTH)
+        for start in range(0, n, blocks.SPARSE_BLOCK_LENGTH):
+            stop = min(n, start + blocks.SPARSE_BLOCK_LENGTH)
             source = slice(X.indptr[start], X.indptr[stop])
             target = slice(indptr[start], indptr[stop])
             lengths = np.diff(indptr[start : stop + 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from sottovoce.inference.terms import checked_within
 __all__ = ["Binned", "Categorical", "DatePart", "Numeric", "Schema", "Spline", "Target"]
 
 INTERCEPT = "intercept"
+_MARGIN = 2.0**-21
+"""Rows stay this far below norm 1, so that rounding to float32 pushes none past what Records leave alone."""
 
 
 @final
@@ -128,6 +131,11 @@ class Schema:
         The features of an interaction are all products of those of its two columns; their norm is the
         product of both norms."""
         return len(self.columns) + len(self.interactions) + 1
+
+    @property
+    def unit(self) -> float:
+        """What a feature of 1 is encoded as: every block has norm at most 1, and so the row."""
+        return (1.0 - _MARGIN) / math.sqrt(self.blocks)
 
     @property
     def spelling(self) -> Spelling:

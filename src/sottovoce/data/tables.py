@@ -13,9 +13,8 @@ from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.compact import Compact
-from sottovoce.data.compact_encoding import encode_columns
 from sottovoce.data.dates import DatePart, is_moment
-from sottovoce.data.encoding import encode, insist_type
+from sottovoce.data.encoding import encode, encode_columns, insist_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.reading import Reading
 from sottovoce.data.schema import Schema

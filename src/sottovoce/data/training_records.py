@@ -1,4 +1,6 @@
-"""Records as `fit` trains on them: classes in sorted order, numbers mapped to what training sees."""
+"""Records as `fit` trains on them where the table is not held in memory: in a Parquet file, or by workers.
+
+Classes come in sorted order, numbers mapped to what training sees, as in `files.training`."""
 
 from __future__ import annotations
 
@@ -16,21 +18,8 @@ from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, insist_present, is_parquet
-from sottovoce.data.tables import Table
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
-
-
-def in_memory(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
-    """The encoded rows hold the intercept already and are no longer than 1."""
-    people: dict[str, Any] = {"groups": table.keys, "persons": persons, "invalid": invalid, **table.weighing}
-    if aim.classes is not None:
-        labels: list[Any] = sorted(aim.classes)
-        what: dict[str, Any] = {"labels": tuple(labels), **people}
-        return Records.from_arrays(table.features, table.target, radius=1.0, constant=True, **what)
-    assert table.target is not None
-    what = {"target": aim.mapped, **people}
-    return Records.from_arrays(table.features, aim.scaled(table.target), radius=1.0, constant=True, **what)
 
 
 def of_parquet(
@@ -42,7 +31,7 @@ def of_parquet(
     spool: bool | str | os.PathLike[str],
     progress: bool,
 ) -> Records:
-    """As `in_memory`, of a Parquet file that need not fit into memory."""
+    """As `files.training`, of a Parquet file that need not fit into memory."""
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
         schema = replace(schema, target=aim.reordered(tuple(labels)))
@@ -71,7 +60,7 @@ def connected(address: str, workers: int | None) -> AbstractContextManager[Any]:
 def on_workers(
     client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, invalid: str
 ) -> Records:
-    """As `in_memory`, read and kept by the workers."""
+    """As `files.training`, read and kept by the workers."""
     import dask.dataframe as dd
 
     if not isinstance(path, str | os.PathLike) or not is_parquet(path):

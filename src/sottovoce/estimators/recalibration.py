@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.data.encoding import unit_of
 from sottovoce.data.files import read
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
@@ -79,7 +78,7 @@ def recalibrated(
     found = minimize(Risk(records, Logistic(), L2(0.0)), budget=budget, ledger=ledger, simulate=simulate)
     slope, shift = max(LEAST_SLOPE, float(found.weights[0]) / bound), float(found.weights[1])
     weights = slope * model.result.weights
-    weights[-1] += shift / unit_of(model.schema)
+    weights[-1] += shift / model.schema.unit
     return replace(
         model,
         result=_together(model.result, found, weights, (slope, shift)),

@@ -12,7 +12,6 @@ from sottovoce.arrays import Matrix
 from sottovoce.data.cell import Label
 from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
-from sottovoce.data.encoding import unit_of
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ParameterError
 
@@ -37,7 +36,7 @@ class Scorecard:
     @classmethod
     def of(cls, model: Any) -> Scorecard:
         """The scorecard of a `Model`."""
-        unit = unit_of(model.schema)
+        unit = model.schema.unit
         scaled = unit * np.asarray(model.weights, dtype=np.float64)
         weights, constants = scaled[:, :-1], scaled[:, -1]
         classes = tuple(model.classes_.tolist()) if model.is_classifier else None

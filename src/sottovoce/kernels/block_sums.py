@@ -9,7 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.rows import Block, Rows
+from sottovoce.data.blocks import Block
+from sottovoce.data.rows import Rows
 from sottovoce.kernels.products import View, is_compiled, view_for
 from sottovoce.losses import Kind, Loss
 

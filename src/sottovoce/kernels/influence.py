@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.rows import Block, Rows
+from sottovoce.data.blocks import Block
+from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks
 from sottovoce.kernels.products import double, is_compiled, scale_sparse
 from sottovoce.privacy.rounding import gamma

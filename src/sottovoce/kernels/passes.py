@@ -16,8 +16,9 @@ from typing import final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.blocks import Block
 from sottovoce.data.partitioned import over_parts
-from sottovoce.data.rows import Block, Rows
+from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.threads import in_order
 from sottovoce.kernels.block_sums import tally_for

@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.blocks import Block
 from sottovoce.data.persons import Persons
-from sottovoce.data.rows import Block, Rows
+from sottovoce.data.rows import Rows
 from sottovoce.kernels.block_sums import tally_for
 from sottovoce.kernels.products import double, scale_sparse
 from sottovoce.kernels.softmax import residuals

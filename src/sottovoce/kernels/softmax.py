@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.blocks import Block
 from sottovoce.data.partitioned import over_parts
-from sottovoce.data.rows import Block, Rows
+from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks, sum_in_order
 from sottovoce.kernels.products import add_sparse, double, scale_sparse, symmetric
 

@@ -13,7 +13,7 @@ from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
-from sottovoce.methods.grouping import moments_worth
+from sottovoce.methods.grouping import by_column, sharing
 from sottovoce.methods.log_odds import LIMITS
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
@@ -104,7 +104,9 @@ class Adapt(Method):
         """Moments, coordinates and second moments: what the steps need to know."""
         ask, problem = walk.ask, walk.problem
         bends = Bends(problem)
-        moments = moments_worth(ask, int(whole * self.moments_share), math.sqrt(ask.mu_squared(whole)))
+        shared = sharing(problem, math.sqrt(ask.mu_squared(whole)))
+        asked = ask.moments(int(whole * self.moments_share), groups=shared)
+        moments = by_column(asked, problem, shared)
         walk.record("moments", moments.units)
         gram_units = int(whole * self.gram_share)
         mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept)))

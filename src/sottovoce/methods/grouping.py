@@ -16,19 +16,16 @@ from sottovoce.methods.coordinates import groups, told_apart
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.questions import Moments, Questions
-    from sottovoce.questions.moments import Indices
+    from sottovoce.questions.features import Indices, Moments
 
 
-def moments_worth(ask: Questions, units: int, mu: float) -> Moments:
-    """Squares of single columns where a budget of mu tells them apart, else of the groups that were declared,
-    else of all columns together."""
-    if told_apart(ask.problem, mu):
-        return ask.moments(units)
-    shared = shared_scales(ask.problem)
-    if shared is None:
-        return ask.moments(units, groups=groups(ask.problem))
-    return grouped_moments(ask, units, shared)
+def sharing(problem: Problem, mu: float) -> Indices | None:
+    """The groups of columns whose squares are asked for as one sum: none where a budget of mu tells columns
+    apart, else those that were declared, else all columns. Public."""
+    if told_apart(problem, mu):
+        return None
+    shared = shared_scales(problem)
+    return groups(problem) if shared is None else shared
 
 
 def shared_scales(problem: Problem) -> Indices | None:
@@ -41,19 +38,21 @@ def shared_scales(problem: Problem) -> Indices | None:
     return np.asarray(np.unique(members, return_inverse=True)[1], dtype=np.intp)
 
 
-def grouped_moments(ask: Questions, units: int, members: Indices) -> Moments:
+def by_column(asked: Moments, problem: Problem, members: Indices | None) -> Moments:
     """Moments as if each column's square had been asked for: its group's variance, about its own mean.
 
     With a constant to centre by, a column's square is v + m_j^2, v the group's mean of square less squared
-    mean, so that what is left after centring is the same throughout the group."""
-    asked = ask.moments(units, groups=members)
+    mean, so that what is left after centring is the same throughout the group. As asked where no groups were
+    declared."""
+    if members is None or problem.column_groups is None:
+        return asked
     sizes = np.bincount(members)
     squares = asked.squares / sizes
     errors = asked.square_scale / sizes[members]
     taken = np.zeros_like(asked.means)
-    if ask.problem.constant is not None:
+    if problem.constant is not None:
         taken = asked.means**2 - asked.mean_scale**2
-        taken[ask.problem.constant] = 0.0
+        taken[problem.constant] = 0.0
     squares = squares - np.bincount(members, taken) / sizes
     scale = math.sqrt(float(np.mean(errors**2)))
     return replace(asked, squares=squares[members] + taken, square_scale=scale)

@@ -14,10 +14,9 @@ from sottovoce.questions.derivatives import (
     SmallestEigenvalue,
     Value,
 )
-from sottovoce.questions.features import Gram, GramDiagonal
+from sottovoce.questions.features import ColumnMoments, Gram, GramDiagonal, Moments
 from sottovoce.questions.geometry import Geometry
 from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
-from sottovoce.questions.moments import ColumnMoments, Moments
 from sottovoce.questions.scores import Information, ScoreMoment
 
 __all__ = [

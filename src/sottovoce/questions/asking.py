@@ -14,17 +14,16 @@ from sottovoce.questions.derivatives import (
     SmallestEigenvalue,
     Value,
 )
-from sottovoce.questions.features import Gram, GramDiagonal
+from sottovoce.questions.features import ColumnMoments, Gram, GramDiagonal
 from sottovoce.questions.lines import Backtrack, Grid, Trials
-from sottovoce.questions.moments import ColumnMoments
 from sottovoce.questions.scores import Information, ScoreMoment
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
     from sottovoce.questions.base import Answer, Question
+    from sottovoce.questions.features import Indices, Moments
     from sottovoce.questions.geometry import Geometry
-    from sottovoce.questions.moments import Indices, Moments
 
 T = TypeVar("T")
 

@@ -1,19 +1,28 @@
-"""Questions about the features alone."""
+"""Questions about the features alone: their second moments, and means and mean squares released together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import Query
+from sottovoce.arrays import Vector
+from sottovoce.errors import ParameterError
 from sottovoce.problem import insist_matrix_fits
-from sottovoce.questions.base import Form, Question
+from sottovoce.questions.base import Answer, Form, Question
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.arrays import Matrix
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.risks.protocol import ExactRisk
+
+Indices = NDArray[np.intp]
 
 
 @final
@@ -38,7 +47,7 @@ class Gram(Question["Matrix"]):
 
 @final
 @dataclass(frozen=True)
-class GramDiagonal(Question["Vector"]):
+class GramDiagonal(Question[Vector]):
     """Each column's mean square."""
 
     kind = Query.GRAM_DIAGONAL
@@ -51,3 +60,66 @@ class GramDiagonal(Question["Vector"]):
 
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.gram_diagonal()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Noisy means of q x_j and of q x_j^2, or of its sums over groups of columns, and what both cost.
+
+    Noise is independent in each entry, of standard deviation `mean_scale` and `square_scale`."""
+
+    means: Vector
+    squares: Vector
+    mean_scale: float
+    square_scale: float
+    units: int
+
+
+@final
+@dataclass(frozen=True)
+class ColumnMoments(Question[Vector]):
+    """Column means, then f times column mean squares, those summed over `groups` of columns if given.
+
+    f = sqrt(balance) influence / energy, so that `balance` = (R sd of means / sd of squares)^2."""
+
+    balance: float = 2.0
+    groups: Indices | None = None
+    kind = Query.MOMENTS
+
+    def admitted(self, problem: Problem) -> Self:
+        groups = checked_groups(self.groups, problem.columns)
+        return replace(self, balance=positive("balance", self.balance), groups=groups)
+
+    def length(self, problem: Problem) -> int:
+        return problem.columns + (problem.columns if self.groups is None else int(self.groups.max()) + 1)
+
+    def moves(self, bounds: Bounds) -> float:
+        return bounds.moments(self.balance)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        means, squares = risk.moments()
+        summed = squares if self.groups is None else np.bincount(self.groups, squares)
+        return np.concatenate([means, self.factor(risk.problem) * summed])
+
+    def factor(self, problem: Problem) -> float:
+        return math.sqrt(self.balance) * problem.influence / problem.energy
+
+    def separated(self, answer: Answer[Vector], problem: Problem) -> Moments:
+        """Means and squares apart."""
+        factor, columns = self.factor(problem), problem.columns
+        means, squares = answer.value[:columns], answer.value[columns:] / factor
+        return Moments(means, squares, answer.scale, answer.scale / factor, answer.units)
+
+
+def checked_groups(groups: Indices | None, columns: int) -> Indices | None:
+    """The group of each column, numbered from 0; every number up to the largest has a column."""
+    if groups is None:
+        return None
+    members = np.asarray(groups)
+    if members.dtype.kind not in "iu" or members.shape != (columns,):
+        raise ParameterError(f"groups must hold a whole number for each of the {columns} columns.")
+    found = np.unique(members)
+    if not np.array_equal(found, np.arange(found.size)):
+        raise ParameterError("groups must be numbered 0, 1, 2, ... without a gap.")
+    return members.astype(np.intp)

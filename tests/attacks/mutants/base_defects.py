@@ -123,7 +123,7 @@ BASE = (
     ),
     Mutant(
         "squares heavier than they are charged for",
-        "questions/moments.py",
+        "questions/features.py",
         "return np.concatenate([means, self.factor(risk.problem) * summed])",
         "return np.concatenate([means, 2.0 * self.factor(risk.problem) * summed])",
         "tests/audit/test_question_audits.py -k charged",

@@ -58,7 +58,7 @@ COMPACT = (
     ),
     Mutant(
         "compact rows of a radius below 1 left as they are",
-        "data/bounding.py",
+        "data/compact_rows.py",
         "LEAST_COMPACT = 1.0",
         "LEAST_COMPACT = 0.0",
         f"{TESTS} -k radius_below",

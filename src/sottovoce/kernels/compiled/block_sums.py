@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.rows import Block
+from sottovoce.data.blocks import Block
 from sottovoce.kernels.block_sums import Tally
 from sottovoce.kernels.compiled import losses as laws
 from sottovoce.kernels.compiled.jit import compiled

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.rows import Block
+from sottovoce.data.blocks import Block
 from sottovoce.kernels.compiled import losses as laws
 from sottovoce.kernels.compiled.block_sums import CompiledTally, or_none
 from sottovoce.kernels.compiled.compact_products import (
