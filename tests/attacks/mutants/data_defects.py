@@ -91,6 +91,20 @@ DOOR = (
         f"{RECORDS} -k blank",
     ),
     Mutant(
+        "a block of rows prints them",
+        "data/blocks.py",
+        """        return "Block(private)"\n""",
+        """        return f"Block({self.features}, {self.targets})"\n""",
+        f"{RECORDS} -k repr",
+    ),
+    Mutant(
+        "a block of rows can be pickled",
+        "data/blocks.py",
+        "        refuse_copies(self)\n",
+        "        return Block, tuple(self)\n",
+        f"{RECORDS} -k copied_or_pickled",
+    ),
+    Mutant(
         "records can be pickled",
         "data/sealed.py",
         "class Sealed:",
