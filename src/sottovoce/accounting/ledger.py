@@ -79,11 +79,6 @@ class Ledger(OnDisk):
         return self._store.persistent
 
     @property
-    def head(self) -> str:
-        """Seals every charge so far. Results carry it, so that `verify` can tell if some were undone."""
-        return self._store.head
-
-    @property
     def units_cap(self) -> Units:
         return self._allowed.cap.units
 
@@ -108,6 +103,11 @@ class Ledger(OnDisk):
     @property
     def history(self) -> tuple[Grant, ...]:
         return self._store.history()
+
+    @property
+    def head(self) -> str:
+        """Seals every charge so far. Results carry it, so that `verify` can tell if some were undone."""
+        return self._store.head
 
     def price(self, event: Event) -> Units:
         """What the event would cost. Charges nothing."""

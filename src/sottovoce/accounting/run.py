@@ -56,10 +56,6 @@ class Run:
         return self._ledger
 
     @property
-    def currency(self) -> Currency:
-        return self._ledger.currency
-
-    @property
     def budget(self) -> Budget:
         return self._budget
 
@@ -81,6 +77,10 @@ class Run:
             order=order,
             unit=self._ledger.unit,
         )
+
+    @property
+    def currency(self) -> Currency:
+        return self._ledger.currency
 
     @property
     def units_cap(self) -> Units:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -13,88 +14,69 @@ if TYPE_CHECKING:
     from sottovoce.data.cell import Label
 
 PRIVACY, TRAINING, OUTPUT = "Privacy", "Training", "Output"
+_privacy = partial(typer.Option, rich_help_panel=PRIVACY)
+_training = partial(typer.Option, rich_help_panel=TRAINING)
+_output = partial(typer.Option, rich_help_panel=OUTPUT)
 
 Epsilon: TypeAlias = Annotated[
     float,
-    typer.Option(
-        help="Privacy budget; smaller is more private. 1 is strong, 10 is weak.", rich_help_panel=PRIVACY
-    ),
+    _privacy(help="Privacy budget; smaller is more private. 1 is strong, 10 is weak."),
 ]
 Delta: TypeAlias = Annotated[
     str,
-    typer.Option(
-        help="Chance that the guarantee fails, well below 1/n: a number, or 1/n^1.1.", rich_help_panel=PRIVACY
-    ),
+    _privacy(help="Chance that the guarantee fails, well below 1/n: a number, or 1/n^1.1."),
 ]
 Neighbours: TypeAlias = Annotated[
     str,
-    typer.Option(
+    _privacy(
         "--relation",
         help="replace-one: one record becomes any other; zero-out: one counts nothing, as DP-SGD means it.",
-        rich_help_panel=PRIVACY,
     ),
 ]
 Person: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        help="Column that tells whose row it is: the guarantee is then for persons, with all their rows.",
-        rich_help_panel=PRIVACY,
+    _privacy(
+        help="Column that tells whose row it is: the guarantee is then for persons, with all their rows."
     ),
 ]
 Persons: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        help="How many persons there are at most, from what is public; zero-out needs it.",
-        rich_help_panel=PRIVACY,
-    ),
+    _privacy(help="How many persons there are at most, from what is public; zero-out needs it."),
 ]
 LedgerFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger",
-        help="Charge this ledger file, so that all models on the data share one cap.",
-        rich_help_panel=PRIVACY,
-    ),
+    _privacy("--ledger", help="Charge this ledger file, so that all models on the data share one cap."),
 ]
 Dataset: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="Name of the data set, in the ledger and in the report.", rich_help_panel=PRIVACY),
+    _privacy(help="Name of the data set, in the ledger and in the report."),
 ]
 Simulate: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        metavar="SEED", help="Seeded noise: repeatable, NOT private, and marked so.", rich_help_panel=PRIVACY
-    ),
+    _privacy(metavar="SEED", help="Seeded noise: repeatable, NOT private, and marked so."),
 ]
 Invalid: TypeAlias = Annotated[
     str,
-    typer.Option(
-        help="What to do with unusable rows: raise (refuse the file) or zero (blank them, say nothing).",
-        rich_help_panel=PRIVACY,
+    _privacy(
+        help="What to do with unusable rows: raise (refuse the file) or zero (blank them, say nothing)."
     ),
 ]
 Weight: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that says what a row counts, clipped to [0, --weight-cap].",
-        rich_help_panel=TRAINING,
-    ),
+    _training(metavar="COLUMN", help="Column that says what a row counts, clipped to [0, --weight-cap]."),
 ]
 WeightCap: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    _training(
         help="The most that a row may count, declared. A row counts its weight over this: no more privacy is "
-        "spent, and the smaller the weights the weaker the model.",
-        rich_help_panel=TRAINING,
+        "spent, and the smaller the weights the weaker the model."
     ),
 ]
 ClassWeight: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    _training(
         metavar="CLASS=NUMBER",
         help="What rows of this class count, beside 1 for other classes: yes=3. May be repeated.",
-        rich_help_panel=TRAINING,
     ),
 ]
 Data: TypeAlias = Annotated[
@@ -114,17 +96,10 @@ Query: TypeAlias = Annotated[
 ]
 Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
 Force: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--force", help="Replace outputs that exist; never an input or a ledger.", rich_help_panel=OUTPUT
-    ),
+    bool, _output("--force", help="Replace outputs that exist; never an input or a ledger.")
 ]
-Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
-]
-AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
-]
+Quiet: TypeAlias = Annotated[bool, _output("--quiet", "-q", help="Print nothing but errors.")]
+AsJson: TypeAlias = Annotated[bool, _output("--json", help="Print one JSON object.")]
 
 
 def delta_of(text: str) -> float | str:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from sottovoce.methods import expected
 from sottovoce.methods.cubic import CubicReserve
-from sottovoce.methods.expected import (
-    FollowedProspect,
-    Path,
-    expected_path,
-    gradients,
-    measurements,
-    planned,
-    shown,
-)
 from sottovoce.methods.forecast import Costs
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.methods.shares import Growing, Tracking
@@ -27,14 +19,14 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class CubicProspect(FollowedProspect):
+class CubicProspect(expected.FollowedProspect):
     """A gradient, a Hessian and one release of trials at each bold step; then a gradient a step."""
 
     method: Cubic
 
     def curvature(self, quotes: Quotes) -> float:
         levels = self.method.levels(quotes.problem, quotes.goal)
-        return shown(quotes.noise(Hessian, self._aside(quotes).hessian), quotes, levels)
+        return expected.shown(quotes.noise(Hessian, self._aside(quotes).hessian), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
         method, aside = self.method, self._aside(quotes)
@@ -48,23 +40,23 @@ class CubicProspect(FollowedProspect):
             kept = int(quotes.units * method.measure_share)
             curvature = kept if curvature_in_doubt(quotes.problem, None) else 0
             left = self._left(quotes) - kept - curvature
-            units = planned(quotes, method.shares or Growing(), levels, left, visits)
-            end = measurements(quotes, levels, kept, curvature)
+            units = expected.planned(quotes, method.shares or Growing(), levels, left, visits)
+            end = expected.measurements(quotes, levels, kept, curvature)
         bold = min(len(units), self._steps(quotes))
         noise = (
-            gradients(quotes, units),
+            expected.gradients(quotes, units),
             quotes.noise(Hessian, aside.hessian, bold),
             quotes.noise(quotes.trials(len(method.ladder)), aside.trials, bold),
             *end,
         )
         return Costs(steps=visits, noise=noise)
 
-    def path(self, quotes: Quotes) -> Path:
+    def path(self, quotes: Quotes) -> expected.Path:
         assert quotes.goal.tolerance is not None
         shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient, most=2.0)
         levels = self.method.levels(quotes.problem, quotes.goal)
         visits = self.method.visits(quotes.problem, quotes.goal)
-        return expected_path(quotes, shares, levels, self._left(quotes), visits)
+        return expected.expected_path(quotes, shares, levels, self._left(quotes), visits)
 
     def _left(self, quotes: Quotes) -> int:
         aside = self._aside(quotes)

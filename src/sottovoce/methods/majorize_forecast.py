@@ -6,15 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.methods.expected import (
-    FollowedProspect,
-    Path,
-    expected_path,
-    gradients,
-    measurements,
-    planned,
-    shown,
-)
+from sottovoce.methods import expected
 from sottovoce.methods.forecast import Costs
 from sottovoce.methods.majorize import MajorizeReserve
 from sottovoce.methods.majorizers import MajorizerShape
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class MajorizeProspect(FollowedProspect):
+class MajorizeProspect(expected.FollowedProspect):
     """One question about the features, then a gradient a step."""
 
     method: Majorize
@@ -39,7 +31,7 @@ class MajorizeProspect(FollowedProspect):
         if not curvature_in_doubt(quotes.problem, quotes.goal.tolerance):
             return -quotes.problem.curvature_floor
         aside, levels = self._aside(quotes), self.method.levels(quotes.problem, quotes.goal)
-        return shown(quotes.noise(Hessian, aside.curvature), quotes, levels)
+        return expected.shown(quotes.noise(Hessian, aside.curvature), quotes, levels)
 
     def costs(self, quotes: Quotes) -> Costs:
         aside, design = self._aside(quotes), self._design(quotes)
@@ -50,25 +42,25 @@ class MajorizeProspect(FollowedProspect):
             case MajorizerShape.DIAGONAL:
                 noise.append(quotes.noise(lambda _: GramDiagonal(), aside.gram))
         if quotes.goal.tolerance is not None:
-            noise.insert(0, gradients(quotes, self.path(quotes).units))
+            noise.insert(0, expected.gradients(quotes, self.path(quotes).units))
             if aside.curvature:
                 noise.append(quotes.noise(Hessian, aside.curvature))
         else:
             levels = self.method.levels(quotes.problem, quotes.goal)
             left = self._left(quotes) - aside.measured
-            units = planned(quotes, self.method.shares or Growing(), levels, left, design.steps)
-            noise.insert(0, gradients(quotes, units))
-            noise += measurements(quotes, levels, aside.measured, aside.curvature)
+            units = expected.planned(quotes, self.method.shares or Growing(), levels, left, design.steps)
+            noise.insert(0, expected.gradients(quotes, units))
+            noise += expected.measurements(quotes, levels, aside.measured, aside.curvature)
         return Costs(steps=design.steps, noise=tuple(noise), majorizer=design.shape.value)
 
-    def path(self, quotes: Quotes) -> Path:
+    def path(self, quotes: Quotes) -> expected.Path:
         assert quotes.goal.tolerance is not None
         shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient)
         levels = self.method.levels(quotes.problem, quotes.goal)
-        return expected_path(quotes, shares, levels, self._left(quotes), self.method.steps + 1)
+        return expected.expected_path(quotes, shares, levels, self._left(quotes), self.method.steps + 1)
 
     def _left(self, quotes: Quotes) -> int:
-        """What is left for gradients."""
+        """What is left for expected.gradients."""
         aside = self._aside(quotes)
         asked = aside.gram if self._design(quotes).shape is not MajorizerShape.SCALAR else 0
         return quotes.units - asked - aside.curvature

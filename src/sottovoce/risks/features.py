@@ -10,17 +10,27 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.data.sealed import Sealed
 from sottovoce.kernels import passes as kernels
+from sottovoce.regularizers import Regularizer
 
 
 class FeatureSums(Sealed, ABC):
     """A risk over records: what it says of their features, whatever its loss, and of its Hessian."""
 
     _records: Records
+    _regularizer: Regularizer
 
     @property
-    @abstractmethod
+    def records(self) -> Records:
+        return self._records
+
+    @property
+    def regularizer(self) -> Regularizer:
+        return self._regularizer
+
+    @property
     def n(self) -> int:
         """Number of records, or of persons."""
+        return self._records.n
 
     @abstractmethod
     def hessian(self, w: Vector) -> Matrix:

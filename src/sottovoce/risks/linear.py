@@ -86,20 +86,8 @@ class Risk(FeatureSums):
         warm_for(records._rows)
 
     @property
-    def records(self) -> Records:
-        return self._records
-
-    @property
     def loss(self) -> Loss:
         return self._loss
-
-    @property
-    def regularizer(self) -> Regularizer:
-        return self._regularizer
-
-    @property
-    def n(self) -> int:
-        return self._records.n
 
     @property
     def dim(self) -> int:

@@ -77,18 +77,6 @@ class SoftmaxRisk(FeatureSums):
         self._classes = len(records.labels)
 
     @property
-    def records(self) -> Records:
-        return self._records
-
-    @property
-    def regularizer(self) -> Regularizer:
-        return self._regularizer
-
-    @property
-    def n(self) -> int:
-        return self._records.n
-
-    @property
     def dim(self) -> int:
         """Entries of W: classes times columns."""
         return self._classes * self._records.dim

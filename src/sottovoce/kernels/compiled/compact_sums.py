@@ -46,25 +46,17 @@ class CompactTally(CompiledTally):
         _margins(self._twin, *_parts(block), w, direction, here, moves)
 
 
-def _parts(block: Block) -> tuple[Places, Any, Any, Vector]:
+def _parts(block: Block) -> tuple[Places, tuple[Any, Any], Vector]:
     features = block.features
-    return plan_of(features.layout), features.numbers, features.codes, block.targets
+    return plan_of(features.layout), (features.numbers, features.codes), block.targets
 
 
 @compiled()
 def _tangent(
-    twin: Twin,
-    plan: Places,
-    numbers: Any,
-    codes: Any,
-    targets: Any,
-    weights: Any,
-    w: Any,
-    sloped: bool,
-    total: Any,
+    twin: Twin, plan: Places, rows: Any, targets: Any, weights: Any, w: Any, sloped: bool, total: Any
 ) -> None:
-    tiles, count, width = numbers.shape
-    x, held = numbers.reshape(-1), codes.reshape(-1)
+    tiles, count, width = rows[0].shape
+    x, held = rows[0].reshape(-1), rows[1].reshape(-1)
     short, table = np.empty(count), np.empty(plan.slots[-1])
     tables(plan, w, short, table)
     t, slopes, values = np.empty(width), np.zeros(width), np.empty(width)
@@ -88,9 +80,9 @@ def _tangent(
 
 
 @compiled()
-def _curvatures(twin: Twin, plan: Places, numbers: Any, codes: Any, targets: Any, w: Any, out: Any) -> None:
-    tiles, count, width = numbers.shape
-    x, held = numbers.reshape(-1), codes.reshape(-1)
+def _curvatures(twin: Twin, plan: Places, rows: Any, targets: Any, w: Any, out: Any) -> None:
+    tiles, count, width = rows[0].shape
+    x, held = rows[0].reshape(-1), rows[1].reshape(-1)
     short, table, t = np.empty(count), np.empty(plan.slots[-1]), np.empty(width)
     tables(plan, w, short, table)
     for tile in range(tiles):
@@ -104,18 +96,10 @@ def _curvatures(twin: Twin, plan: Places, numbers: Any, codes: Any, targets: Any
 
 @compiled()
 def _trials(
-    twin: Twin,
-    plan: Places,
-    numbers: Any,
-    codes: Any,
-    targets: Any,
-    weights: Any,
-    w: Any,
-    directions: Any,
-    total: Any,
+    twin: Twin, plan: Places, rows: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
 ) -> None:
-    tiles, count, width = numbers.shape
-    x, held = numbers.reshape(-1), codes.reshape(-1)
+    tiles, count, width = rows[0].shape
+    x, held = rows[0].reshape(-1), rows[1].reshape(-1)
     ways = len(directions) + 1
     short, table = np.empty((ways, count)), np.empty((ways, plan.slots[-1]))
     tables(plan, w, short[0], table[0])
@@ -141,18 +125,10 @@ def _trials(
 
 @compiled()
 def _margins(
-    twin: Twin,
-    plan: Places,
-    numbers: Any,
-    codes: Any,
-    targets: Any,
-    w: Any,
-    direction: Any,
-    here: Any,
-    moves: Any,
+    twin: Twin, plan: Places, rows: Any, targets: Any, w: Any, direction: Any, here: Any, moves: Any
 ) -> None:
-    tiles, count, width = numbers.shape
-    x, held = numbers.reshape(-1), codes.reshape(-1)
+    tiles, count, width = rows[0].shape
+    x, held = rows[0].reshape(-1), rows[1].reshape(-1)
     short, table, t = np.empty((2, count)), np.empty((2, plan.slots[-1])), np.empty(width)
     tables(plan, w, short[0], table[0])
     tables(plan, direction, short[1], table[1])
