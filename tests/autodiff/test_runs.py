@@ -177,4 +177,4 @@ def test_the_report_page_claims_nothing_about_the_risk_without_clipping() -> Non
     page = sv.report.render(result)
     assert "mean clipped gradient norm" in page
     assert "The true gradient" not in page
-    assert page.count("Not promised:") == len(result.caveats)
+    assert page.count("Mind:") == len(result.caveats)

@@ -12,7 +12,6 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting.events import GaussianEvent, Query
 from sottovoce.evaluation.examination import Examination
-from sottovoce.evaluation.figures import area_of
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -135,7 +134,7 @@ def test_every_figure_is_charged_once_before_the_model_sees_a_record(
     model, X, y = binary
     ledger = sv.Ledger(sv.Budget(4.0, 1e-5))
     evaluation.evaluate(model, X, y, budget=BUDGET, ledger=ledger, simulate=0)
-    assert [type(grant.event) for grant in ledger.history] == [GaussianEvent] * 4
+    assert [type(grant.event) for grant in ledger.history] == [GaussianEvent] * 5
     assert {grant.event.query for grant in ledger.history} == {Query.EVALUATION}
     whole = sv.Ledger(BUDGET).units_cap
     assert 0.999 * whole <= ledger.units_spent <= whole
@@ -192,69 +191,6 @@ def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> No
     test = Examination(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
     test.mean("loss", lambda: np.array([50.0, -50.0, 1.0]), 2.0, 1000, 1)  # type: ignore[arg-type]
     assert heard[0].tolist() == [1500.0]
-
-
-def exact_area(scores: np.ndarray, positive: np.ndarray) -> float:
-    above = scores[positive][:, None] - scores[~positive][None, :]
-    return float(np.mean((above > 0) + 0.5 * (above == 0)))
-
-
-class Stated:
-    """Gives the first column as the chance of the second class."""
-
-    classes_ = np.array([0, 1])
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return np.column_stack([1.0 - X[:, 0], X[:, 0]])
-
-
-@pytest.mark.parametrize("rare", [0.5, 0.02])
-@pytest.mark.parametrize("kind", ["continuous", "tied", "reversed"])
-def test_the_area_under_the_curve_lies_within_its_bounds(kind: str, rare: float) -> None:
-    rng = np.random.default_rng(7)
-    positive = rng.random(4000) < rare
-    scores = np.clip(rng.normal(0.4 + 0.2 * positive, 0.15), 0.0, 1.0)
-    if kind == "tied":
-        scores = np.round(scores, 1)
-    if kind == "reversed":
-        scores = 1.0 - scores
-    exact = exact_area(scores, positive)
-    for seed in range(5):
-        for budget in (sv.Budget(0.3, 1e-6), sv.Budget(20.0, 1e-6)):
-            found = evaluation.auc(
-                Stated(),
-                scores[:, None],
-                positive.astype(int),
-                budget=budget,
-                simulate=seed,
-                confidence=0.999999,
-            )
-            assert 0.0 <= found.low <= exact <= found.high <= 1.0
-            assert found.low <= found.value <= found.high
-    assert rare < 0.5 or found.high - found.low < 0.4, "what is never wrong may say too little"
-    assert f"{found.value:.4f}" in str(found)
-
-
-def test_bounds_of_the_area_under_the_curve_hold_for_every_count_within_the_margin() -> None:
-    rng = np.random.default_rng(11)
-    noisy = np.array([[10.0, 10.0, 4.0], [10.0, 2.0, 10.0]])
-    found = area_of(noisy[0], noisy[1], margin=5.0, confidence=0.95)
-    for _ in range(300):
-        missed, happened = np.maximum(noisy + 5.0 * rng.choice([-1.0, 0.0, 1.0], noisy.shape), 0.0)
-        pairs = missed.sum() * happened.sum()
-        in_order = sum(happened[i] * missed[:i].sum() for i in range(3))
-        reversed_ = sum(missed[i] * happened[:i].sum() for i in range(3))
-        assert found.low <= in_order / pairs
-        assert 1.0 - reversed_ / pairs <= found.high
-
-
-def test_the_area_is_refused_for_more_than_two_classes(
-    multiclass: tuple[Any, np.ndarray, np.ndarray],
-) -> None:
-    ledger = sv.Ledger(BUDGET)
-    with pytest.raises(sv.errors.ParameterError, match="of two classes"):
-        evaluation.auc(*multiclass, budget=BUDGET, ledger=ledger)
-    assert ledger.units_spent == 0
 
 
 def test_wrong_arguments_and_labels_are_refused_without_quoting(

@@ -27,10 +27,10 @@ from sottovoce.cli.options import (
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.data.tables import Table
-    from sottovoce.evaluation.figures import AreaUnderCurve, CalibrationCurve, Confusion, Estimate
+    from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
     from sottovoce.model import Model
 
-    Figure: TypeAlias = Estimate | AreaUnderCurve | CalibrationCurve | Confusion
+    Figure: TypeAlias = Estimate | CalibrationCurve | Confusion
 
 
 def evaluate(
@@ -52,8 +52,9 @@ def evaluate(
 ) -> None:
     """Measure a model on a test set, privately for the people in that set.
 
-    Classes: accuracy, log loss, calibration and confusion matrix, each with an interval. A range: the mean
-    absolute error. The test set needs a budget of its own, or a share of the ledger its people are in.
+    Classes: accuracy, log loss, calibration, confusion matrix and, of two, the area under the ROC curve, each
+    with an interval. A range: the mean absolute error. The test set needs a budget of its own, or a share of
+    the ledger its people are in.
     """
     from dataclasses import asdict, replace
 
@@ -135,7 +136,7 @@ def _figures(
         "accuracy": found.accuracy,
         "log loss": found.log_loss,
         "calibration": found.calibration,
-        **({} if found.calibration.area is None else {"area under the ROC curve": found.calibration.area}),
+        **({} if found.area is None else {found.area.name: found.area}),
         "confusion": found.confusion,
     }
 
@@ -145,7 +146,7 @@ def _plain(figure: Figure) -> dict[str, Any]:
 
     import numpy as np
 
-    raw = {field.name: getattr(figure, field.name) for field in fields(figure) if field.name != "area"}
+    raw = {field.name: getattr(figure, field.name) for field in fields(figure)}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in raw.items()}
 
 
@@ -153,9 +154,9 @@ def _shown(figure: Figure, counted: str) -> Any:
     from rich.table import Table
 
     from sottovoce.cli.output import shown_safely
-    from sottovoce.evaluation.figures import AreaUnderCurve, Confusion, Estimate
+    from sottovoce.evaluation.figures import Confusion, Estimate
 
-    if isinstance(figure, Estimate | AreaUnderCurve):
+    if isinstance(figure, Estimate):
         return str(figure)
     level = f"{100 * figure.confidence:g} % confidence"
     if isinstance(figure, Confusion):

@@ -144,6 +144,7 @@ def fit(
     from sottovoce.files import write
     from sottovoce.inference.listing import listing
     from sottovoce.report import render
+    from sottovoce.report.markup import capital
     from sottovoce.result import Tolerance
 
     declared = Schema.load(schema)
@@ -207,10 +208,7 @@ def fit(
             **({"Together": f"epsilon={epsilon:g}, evaluation included"} if model.figures else {}),
             "Certificate": result.certificate,
             "Stopped": result.stop,
-            **{
-                figure.name.capitalize(): out.measured(figure, result.guarantee.unit)
-                for figure in model.figures
-            },
+            **{capital(figure.name): out.measured(figure, result.guarantee.unit) for figure in model.figures},
             **out.caveats(result.caveats),
             "Wrote": ", ".join(written.values()),
         }

@@ -21,7 +21,6 @@ from sottovoce.evaluation.figures import (
     CalibrationCurve,
     Confusion,
     Estimate,
-    area_of,
     level_margin,
     sampling_margin,
 )
@@ -280,7 +279,6 @@ class Examination:
             low=_share(happened - margin, missed + margin),
             high=1.0 - _share(missed - margin, happened + margin),
             confidence=self.confidence,
-            area=area_of(missed, happened, margin, self.confidence) if len(self.classes) == 2 else None,
         )
 
 

@@ -20,8 +20,9 @@ from sottovoce.data.files import read
 from sottovoce.data.persons import Persons
 from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
+from sottovoce.evaluation.area import area
 from sottovoce.evaluation.examination import Examination
-from sottovoce.evaluation.figures import AreaUnderCurve, CalibrationCurve, Confusion, Estimate, Evaluation
+from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
 from sottovoce.evaluation.rows import readable
 from sottovoce.privacy.oracle import CountOracle
 
@@ -101,31 +102,26 @@ def evaluate(
     bins: int = 10,
     **how: Unpack[HowTested],
 ) -> Evaluation:
-    """All four figures of a classifier with probabilities, under one budget."""
+    """All figures of a classifier with probabilities, under one budget."""
     test = _test(model, X, y, **how)
     test.insist_predictions()
     test.insist_log_loss(ceiling)
     test.insist_calibration(bins)
-    share = test.desk.run.share(4)
+    two = len(test.classes) == 2
+    share = test.desk.run.share(5 if two else 4)
     return Evaluation(
         accuracy=test.accuracy(share),
         log_loss=test.log_loss(ceiling, share),
         calibration=test.calibration(bins, share),
         confusion=test.confusion(share),
+        area=area(test, share) if two else None,
     )
 
 
-def auc(model: Any, X: Any, y: Any = None, *, bins: int = 50, **how: Unpack[HowTested]) -> AreaUnderCurve:
-    """Bounds on the area under the ROC curve of two classes, from counts by bin of predicted probability.
-
-    The area itself is not released: it divides by the private numbers of both classes, so that one record can
-    move it by any amount where one is rare. The counts move by at most sqrt2."""
+def auc(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
+    """The area under the ROC curve of two classes, with bounds. What is released moves by at most sqrt2."""
     test = _test(model, X, y, **how)
-    if len(test.classes) != 2:
-        raise ParameterError("the area under the ROC curve is one of two classes. Use confusion_matrix.")
-    found = test.calibration(bins, test.desk.run.units_left).area
-    assert found is not None
-    return found
+    return area(test, test.desk.run.units_left)
 
 
 def _test(

@@ -53,3 +53,8 @@ def level(confidence: float) -> str:
 
 def _text(value: Attributes) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def capital(words: str) -> str:
+    """The same with a capital first; the others stay, as in ROC."""
+    return words[:1].upper() + words[1:]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sottovoce.report import words
-from sottovoce.report.markup import element, number, text
+from sottovoce.report.markup import capital, element, number, text
 
 if TYPE_CHECKING:
     from sottovoce.model import Model
@@ -49,7 +49,7 @@ def model_panel(model: Model) -> str:
     """What it predicts, how good it was measured to be, and what is promised."""
     columns = ", ".join(column.name for column in model.schema.columns)
     measured = [
-        (part.name.capitalize(), f"{number(part.value)}, between {number(part.low)} and {number(part.high)}")
+        (capital(part.name), f"{number(part.value)}, between {number(part.low)} and {number(part.high)}")
         for part in model.figures
     ]
     about = [

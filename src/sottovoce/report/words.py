@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.report.markup import element, level, number, text
+from sottovoce.report.markup import capital, element, level, number, text
 
 if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
@@ -114,7 +114,7 @@ def certificate(result: Result) -> list[str]:
         "mean that no small change of the weights improves the fit.",
     ]
     said += [
-        f"<strong>Not promised:</strong> {text(caveat)}."
+        f"<strong>Mind:</strong> {text(caveat)}."
         for caveat in result.caveats
         if caveat != result.guarantee.caveat
     ]
@@ -175,7 +175,7 @@ def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
         "trained on or measured, never both."
     )
     return [said] + [
-        f"{text(figure.name.capitalize())} {number(figure.value)} on {figure.n:,} {whose} held out of "
+        f"{text(capital(figure.name))} {number(figure.value)} on {figure.n:,} {whose} held out of "
         f"training, noise included: the exact one lies between {number(figure.low)} and "
         f"{number(figure.high)} with {level(figure.confidence)} confidence."
         for figure in figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 _ROWS = "tests/evaluation/test_rows.py"
+_AREA = "tests/evaluation/test_area.py"
 
 EVALUATION = (
     Mutant(
@@ -29,18 +30,39 @@ EVALUATION = (
         f"{_ROWS} -k makes_a_figure_fail",
     ),
     Mutant(
-        "pairs within a bin counted as in order",
-        "evaluation/figures.py",
-        "upper[1:] @ np.cumsum(lower)[:-1]",
-        "upper @ np.cumsum(lower)",
-        "tests/evaluation/test_evaluation.py -k area_under",
+        "ties counted as in order",
+        "evaluation/area.py",
+        "(2 * np.cumsum(negatives) - negatives)",
+        "(2 * np.cumsum(negatives))",
+        _AREA,
     ),
     Mutant(
-        "bounds of the area that forget the noise",
-        "evaluation/figures.py",
-        "least = [np.maximum(counts - margin, 0.0)",
-        "least = [np.maximum(counts, 0.0)",
-        "tests/evaluation/test_evaluation.py -k area_under",
+        "bounds of the area that forget the noise of the pairs",
+        "evaluation/area.py",
+        "scale * math.sqrt(several + uneven**2)",
+        "scale * math.sqrt(several + uneven**2 - 1.0)",
+        _AREA,
+    ),
+    Mutant(
+        "how many positives there are taken for known",
+        "evaluation/area.py",
+        "moves = math.sqrt(numbers) * (STEPS + 3.0)",
+        "moves = STEPS + 3.0",
+        _AREA,
+    ),
+    Mutant(
+        "declared persons taken for present",
+        "evaluation/area.py",
+        "counted = people is None or not people.declared",
+        "counted = True",
+        _AREA,
+    ),
+    Mutant(
+        "a person's rows each in the pairs",
+        "evaluation/area.py",
+        "parts = np.ones(test.rows) if people is None else people.shares()",
+        "parts = np.ones(test.rows)",
+        _AREA,
     ),
     Mutant(
         "labels looked at after the charge",
