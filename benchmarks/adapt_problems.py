@@ -81,7 +81,8 @@ def covertype(chosen: slice = slice(None)) -> Table:
 
 def ijcnn1() -> Table:
     held = records("ijcnn1")
-    X, y = np.array(held._rows.features), np.array(held._rows.targets)
+    blocks = [held._rows.block(index) for index in range(held._rows.blocks)]
+    X, y = (np.concatenate([getattr(each, part) for each in blocks]) for part in ("features", "targets"))
     return Table("ijcnn1", X, y.astype(int), X[:1000], y[:1000], 1.0 / len(y))
 
 

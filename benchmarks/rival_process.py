@@ -15,6 +15,7 @@ PYTHONS = {
     "torch": os.environ.get("BENCH_TORCH_PYTHON", "/tmp/torch-venv/bin/python"),
     "opacus": os.environ.get("BENCH_TORCH_PYTHON", "/tmp/torch-venv/bin/python"),
     "diffprivlib": os.environ.get("BENCH_DIFFPRIVLIB_PYTHON", "/tmp/diffprivlib-venv/bin/python"),
+    "jax": os.environ.get("BENCH_JAX_PYTHON", "/tmp/jax-venv/bin/python"),
 }
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.contest import Cell, stored
-from benchmarks.leaderboard.rivals import CONTENDERS
+from benchmarks.leaderboard import regression
+from benchmarks.leaderboard.contenders import CLASSIFIERS, REGRESSORS, RELATIONS
 from benchmarks.sections import PAGES, replace, where
 from sottovoce.report import axes
 from sottovoce.report.series import Plot, Point, Series, chart, standalone
@@ -17,25 +18,48 @@ OURS = "sottovoce (default)"
 MISSING = "not run"
 WORSE = 2.0
 """Standard errors of a difference up to which two figures are level."""
+TALLEST = 2.0
+"""Of the least loss at the smallest epsilon: what is above is left off the chart."""
 
 
 def write() -> None:
     found = stored("leaderboard")
-    lines = [where(found), ""]
-    lines += list(_verdict(found["cells"]))
-    for table in dict.fromkeys(cell["table"] for cell in found["cells"]):
-        for relation in ("replace-one", "zero-out"):
-            own = [c for c in found["cells"] if c["table"] == table and c["relation"] == relation]
+    replace(PAGES / "leaderboard.md", "leaderboard", [where(found), "", *section(found["cells"])])
+
+
+def section(cells: Sequence[Cell]) -> Iterator[str]:
+    """The verdict, then a table and a chart for each table and relation."""
+    yield from _verdict(cells)
+    for table in dict.fromkeys(cell["table"] for cell in cells):
+        for relation in RELATIONS:
+            own = [c for c in cells if c["table"] == table and c["relation"] == relation]
             if own:
-                lines += ["", f"### {table}, {relation}", "", *_table(own), "", _drawn(own, table, relation)]
-    replace(PAGES / "leaderboard.md", "leaderboard", lines)
+                yield from (
+                    "",
+                    f"### {table}, {relation}",
+                    "",
+                    *_table(own),
+                    "",
+                    _drawn(own, table, relation),
+                )
+
+
+def _names(cells: Sequence[Cell]) -> list[str]:
+    return list(REGRESSORS if cells[0]["table"] in regression.NAMES else CLASSIFIERS)
+
+
+def _figure(cells: Sequence[Cell]) -> tuple[str, str]:
+    if cells[0]["table"] in regression.NAMES:
+        return "mean squared error", "variance explained"
+    return "log loss", "accuracy"
 
 
 def _table(cells: Sequence[Cell]) -> Iterator[str]:
     epsilons = sorted({cell["epsilon"] for cell in cells})
-    yield "| log loss (accuracy) | " + " | ".join(f"{epsilon:g}" for epsilon in epsilons) + " |"
+    loss, share = _figure(cells)
+    yield f"| {loss} ({share}) | " + " | ".join(f"{epsilon:g}" for epsilon in epsilons) + " |"
     yield "| --- |" + " --- |" * len(epsilons)
-    for name in CONTENDERS:
+    for name in _names(cells):
         shown = [_shown(_cell(cells, name, epsilon)) for epsilon in epsilons]
         yield f"| {name} | " + " | ".join(shown) + " |"
 
@@ -47,7 +71,9 @@ def _cell(cells: Sequence[Cell], name: str, epsilon: float) -> Cell | None:
 def _shown(cell: Cell | None) -> str:
     if cell is None:
         return MISSING
-    return f"{np.mean(cell['loss']):.4f} ± {_error(cell):.4f} ({100 * np.mean(cell['accuracy']):.1f} %)"
+    digits = 5 if cell["table"] in regression.NAMES else 4
+    figure = f"{np.mean(cell['loss']):.{digits}f} ± {_error(cell):.{digits}f}"
+    return f"{figure} ({100 * np.mean(cell['accuracy']):.1f} %)"
 
 
 def _error(cell: Cell) -> float:
@@ -64,43 +90,43 @@ def _verdict(cells: Sequence[Cell]) -> Iterator[str]:
             if all(c[key] == own[key] for key in ("table", "relation", "epsilon"))
             and not c["contender"].startswith("sottovoce")
         ]
-        if not rivals:
-            continue
-        judged += 1
-        best = min(rivals, key=lambda c: float(np.mean(c["loss"])))
-        gap = float(np.mean(own["loss"]) - np.mean(best["loss"]))
-        if gap > WORSE * math.hypot(_error(own), _error(best)):
-            behind.append((own, best, gap))
+        judged += bool(rivals)
+        ahead = [(float(np.mean(own["loss"]) - np.mean(c["loss"])), c) for c in rivals]
+        worse = [(gap, c) for gap, c in ahead if gap > WORSE * math.hypot(_error(own), _error(c))]
+        if worse:
+            behind.append((own, *max(worse, key=lambda pair: pair[0])))
     yield (
         f"Of {judged} cells the default is ahead of, or within two standard errors of, every rival in "
         f"{judged - len(behind)}."
     )
     if behind:
         yield from ("", "| behind | epsilon | by | of |", "| --- | --- | --- | --- |")
-        for own, best, gap in behind:
+        for own, gap, best in behind:
+            digits = 5 if own["table"] in regression.NAMES else 4
             cell = f"{own['table']}, {own['relation']} | {own['epsilon']:g}"
-            yield f"| {cell} | {gap:.4f} | {best['contender']} |"
+            yield f"| {cell} | {gap:.{digits}f} | {best['contender']} |"
 
 
-def _drawn(cells: Sequence[Cell], table: str, relation: str) -> str:
+def _drawn(cells: Sequence[Cell], summary: str) -> str:
+    epsilons = sorted({float(c["epsilon"]) for c in cells})
+    first = [float(np.mean(c["loss"])) for c in cells if c["epsilon"] == epsilons[0]]
+    tallest = TALLEST * min(first)
     series = []
-    for colour, name in enumerate(CONTENDERS):
+    for place, name in enumerate(_names(cells)):
         own = sorted((c for c in cells if c["contender"] == name), key=lambda c: float(c["epsilon"]))
         points = [(float(c["epsilon"]), float(np.mean(c["loss"]))) for c in own]
-        said = [Point(x, y, f"{name}, epsilon {x:g}: {y:.4f}") for x, y in points]
+        said = [Point(x, y, f"{name}, epsilon {x:g}: {y:.4f}") for x, y in points if y <= tallest]
         if said:
-            series.append(Series(name=name, colour=colour, variant=0, points=said))
-    epsilons = sorted({float(c["epsilon"]) for c in cells})
+            variant, colour = divmod(place, 6)
+            series.append(Series(name=name, colour=colour, variant=variant, points=said))
     heights = sorted(point.y for one in series for point in one.points)
+    loss, _ = _figure(cells)
     plot = Plot(
         x=axes.sideways(epsilons[0], epsilons[-1], logarithmic=True),
-        y=axes.upward(heights[0], min(heights[-1], 0.8), logarithmic=False),
+        y=axes.upward(heights[0], heights[-1], logarithmic=False),
         marks=epsilons,
         below="epsilon",
-        beside="log loss on held-out rows",
+        beside=f"{loss} on held-out rows",
     )
-    summary = f"Log loss against epsilon on {table} under {relation}."
-    name = f"leaderboard-{table}-{relation}.svg"
-    drawn = standalone(chart(series, plot, summary=summary, note="Means of five seeds."))
-    (PAGES / "charts" / name).write_text(drawn, encoding="utf-8")
-    return f"![{summary}](charts/{name})"
+    note = "Means over seeds; what is more than twice the least at the smallest epsilon is left off."
+    return standalone(chart(series, plot, summary=summary, note=note))
