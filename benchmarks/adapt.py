@@ -23,7 +23,8 @@ import numpy as np
 import sottovoce as sv
 from benchmarks import adapt_problems as made
 from benchmarks.adapt_adult import adult_model, spread
-from benchmarks.adapt_rival import tuned, tuned_batches
+from benchmarks.adapt_rival import rivals
+from sottovoce.datasets.covertype import NUMERIC
 
 RESULTS = Path(__file__).parent / "results" / "adapt.json"
 PAGE = Path(__file__).parents[1] / "docs" / "adapt-results.md"
@@ -50,7 +51,7 @@ def excesses(task: made.Table, epsilons: tuple[float, ...], rival: bool) -> list
     for epsilon in epsilons:
         found = row(task, epsilon, ("adapt", "majorize"), "excess")
         if rival:
-            found["tuned rival"] = tuned(task, epsilon, "excess")
+            found |= rivals(task, epsilon, "excess")
         rows.append(found)
         print(found, flush=True)
     return rows
@@ -118,17 +119,13 @@ def small() -> list[dict[str, object]]:
     """Cell by cell, each kept as it comes: a run that was stopped goes on where it was."""
     rows = kept().get("small", [])
     done = {(found["table"], found["epsilon"]) for found in rows}
-    for name in ("made30", "made2", "covertype3000", "adult3000", "covertype10000", "adult10000"):
+    for name in made.SMALL:
         task = made.small(name)
-        for epsilon in (0.1, 0.3, 1.0, 3.0):
+        for epsilon in made.SMALL_EPSILONS:
             if (name, epsilon) in done:
                 continue
             found = row(task, epsilon, ("adapt", "majorize"), "loss")
-            found |= {
-                "DP-GD": tuned(task, epsilon, "loss"),
-                "DP-SGD": tuned_batches(task, epsilon, "loss"),
-                "not private": task.judge(task.best[0])["loss"],
-            }
+            found |= rivals(task, epsilon, "loss") | {"not private": task.judge(task.best[0])["loss"]}
             rows.append(found)
             print(found, flush=True)
             keep("small", rows)
@@ -146,9 +143,11 @@ def regression() -> list[dict[str, object]]:
 
 
 def scale() -> list[dict[str, object]]:
+    """Every numeric column shrunk to a twentieth, in the middle of its range and at its end."""
+    tables = [{}, *({"column": name, "end": end} for name in NUMERIC for end in (False, True))]
     rows = []
-    for name in ("as it is", "elevation in a twentieth", "aspect in a twentieth", "elevation at the end"):
-        rows.append(row(made.rescaled(name), 1.0, ("adapt", "majorize"), "excess"))
+    for options in (*tables, {"column": "Elevation", "end": True, "declared": False}):
+        rows.append(row(made.rescaled(**options), 1.0, ("adapt", "majorize"), "excess"))
         print(rows[-1], flush=True)
     return rows
 

@@ -21,6 +21,8 @@ from sottovoce.datasets import covertype as forest
 
 FOLDER = Path(os.environ.get("SOTTOVOCE_DATA", "/work/shared/data"))
 RIDGE = 1e-6
+SMALL = ("made30", "made2", "covertype3000", "adult3000", "covertype10000", "adult10000")
+SMALL_EPSILONS = (0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Table:
     target: tuple[float, float] | None = None
     classes: int = 2
     radius: float = 1.0
+    indicators: tuple[tuple[int, int], ...] = ()
 
     @property
     def n(self) -> int:
@@ -48,7 +51,8 @@ class Table:
         declared: dict[str, Any] = {"labels": (-1, 1)} if self.target is None else {"target": self.target}
         if self.classes > 2:
             declared = {"labels": tuple(range(self.classes))}
-        held = sv.Records.from_arrays(self.X, self.y, constant=self.constant, radius=self.radius, **declared)
+        declared |= {"constant": self.constant, "radius": self.radius, "indicators": self.indicators}
+        held = sv.Records.from_arrays(self.X, self.y, **declared)
         penalty = sv.regularizers.L2(RIDGE)
         return sv.SoftmaxRisk(held, penalty) if self.classes > 2 else sv.Risk(held, self.loss, penalty)
 
@@ -154,17 +158,19 @@ def regression(kind: str, seed: int = 2000) -> Table:
     )
 
 
-def rescaled(name: str) -> Table:
-    """Covertype by declared bounds, one column shrunk to a twentieth of its range or moved to its end."""
+def rescaled(column: str | None = None, *, end: bool = False, declared: bool = True) -> Table:
+    """Covertype by declared bounds, one column shrunk to a twentieth of its range, in the middle or at the
+    end; `declared`: which columns are the indicators of one category each, as a schema says."""
     table = forest.load().two_classes()
     X, y = table.bounded(), table.signs()
-    column = 1 if "aspect" in name else 0
-    unit = float(np.abs(X[:, -1]).max())
-    if "twentieth" in name:
-        X[:, column] /= 20.0
-    elif "end" in name:
-        X[:, column] = X[:, column] / 20.0 + 0.95 * unit
-    return Table(name, X, y, X[:1000], y[:1000], 1.0 / len(y), constant=True)
+    if column is not None:
+        place = forest.NUMERIC.index(column)
+        X[:, place] = X[:, place] / 20.0 + (0.95 * float(X[0, -1]) if end else 0.0)
+    name = "as it is" if column is None else f"{column} {'at the end' if end else 'in a twentieth'}"
+    numbers, areas = len(forest.NUMERIC), len(forest.NUMERIC) + forest.WILDERNESS_AREAS
+    blocks = ((numbers, areas), (areas, areas + forest.SOIL_TYPES)) if declared else ()
+    name += "" if declared else ", indicators not declared"
+    return Table(name, X, y, X[:1000], y[:1000], 1.0 / len(y), constant=True, indicators=blocks)
 
 
 def trap(seed: int = 2000) -> Table:

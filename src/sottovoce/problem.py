@@ -48,7 +48,8 @@ class Problem:
     q ||x||^2 at `energy_cap`.
     `likelihood`: phi is the negative logarithm of a probability, so that E phi'^2 = E phi'' in its model.
     `constant` is the column that carries the constant, if there is one; columns of one number in
-    `column_groups` were declared to have one scale.
+    `column_groups` were declared to have one scale; of the columns from start to stop of one of `indicators`
+    a row has at most one other than 0, which then holds what the constant does.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
     `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
     were counted, so that n is public only while nobody comes or goes; `gathered`: whether a person's rows are
@@ -74,6 +75,7 @@ class Problem:
     clipped: bool = False
     constant: int | None = None
     column_groups: tuple[int, ...] | None = None
+    indicators: tuple[tuple[int, int], ...] = ()
     weight: float = 1.0
     lightest: float = 1.0
     influence_cap: float = math.inf
@@ -99,6 +101,7 @@ class Problem:
         nonzeros: int | None = None,
         constant: int | None = None,
         column_groups: tuple[int, ...] | None = None,
+        indicators: tuple[tuple[int, int], ...] = (),
         **counting: Any,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w>, a residual <x, w> - y or a count."""
@@ -122,6 +125,7 @@ class Problem:
             regularizer=regularizer,
             constant=constant,
             column_groups=column_groups,
+            indicators=indicators,
             **counting,
             likelihood=loss.is_likelihood,
         )

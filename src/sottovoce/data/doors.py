@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.data.layout import RowLayout
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.validation import (
     checked_nonzeros,
@@ -123,6 +124,7 @@ class Doors:
             nonzeros=nonzeros,
             constant=constant or schema is not None,
             weight_cap=cap,
+            indicators=() if schema is None else RowLayout.of(schema).indicators,
         )
         if groups is None and schema is not None and schema.person is not None:
             groups = data[schema.person]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sottovoce.data import blocks
 from sottovoce.data.schema import Schema
+from sottovoce.errors import ParameterError
 
 _TILE = 128
 """Rows of a tile: a run of the compiled passes."""
@@ -47,6 +48,11 @@ class RowLayout:
     def constant(self) -> int:
         """The dense column of the constant."""
         return self.numbers[-1]
+
+    @property
+    def indicators(self) -> tuple[tuple[int, int], ...]:
+        """Dense columns, from start to stop, that are the indicators of one category each."""
+        return tuple((code.start, code.start + code.size) for code in self.codes)
 
     @property
     def block_length(self) -> int:
@@ -95,3 +101,34 @@ def _layout(schema: Schema) -> RowLayout:
         add(left * right, one and other, float(np.float32(short * (short / unit))))
     add(1, False, short)
     return RowLayout(place, tuple(numbers), tuple(codes), short)
+
+
+def indicators_of(table: Any, declared: Any, constant: bool) -> tuple[tuple[int, int], ...]:
+    """Blocks of indicators of a table with a constant column: those of its layout, else as declared."""
+    layout = getattr(table, "layout", None)
+    if isinstance(layout, RowLayout):
+        return layout.indicators if constant else ()
+    return checked_indicators(declared, table.shape[1], constant)
+
+
+def checked_indicators(declared: Any, columns: int, constant: bool) -> tuple[tuple[int, int], ...]:
+    """Declared blocks of indicators, (start, stop) each, in order and apart, before the constant column."""
+    members = np.asarray(declared)
+    if not members.size:
+        return ()
+    if not constant:
+        raise ParameterError("indicators are those of X beside its constant column: declare constant=True.")
+    if members.dtype.kind not in "iu" or members.ndim != 2 or members.shape[1] != 2:
+        raise ParameterError("indicators must be pairs (start, stop) of column numbers.")
+    flat = members.ravel()
+    if (
+        flat[0] < 0
+        or flat[-1] >= columns
+        or not np.all(members[:, 0] < members[:, 1])
+        or np.any(np.diff(flat) < 0)
+    ):
+        raise ParameterError(
+            f"indicators must be in order, apart and not empty, within the {columns - 1} columns of X before "
+            "the constant."
+        )
+    return tuple((start, stop) for start, stop in members.tolist())

@@ -83,7 +83,13 @@ def bounded(
         weights = read_weights(given, rows.n, cap, usable)
         insist_usable(usable | (invalid == "zero"))
         rows = rows.reweighted(lambda _: weights)
-    facts = RecordFacts(declared=declared, radius=radius, constant=True, weight_cap=cap)
+    facts = RecordFacts(
+        declared=declared,
+        radius=radius,
+        constant=True,
+        weight_cap=cap,
+        indicators=RowLayout.of(declared_columns).indicators,
+    )
     keys = source.keys() if groups is None and declared_columns.person is not None else groups
     return Records(rows, facts).of_persons(keys, persons, invalid)
 

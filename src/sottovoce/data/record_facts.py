@@ -16,7 +16,8 @@ from sottovoce.data.targets import Classes, Range
 @dataclass(frozen=True, kw_only=True)
 class RecordFacts:
     """Declared before a row is read. `intercept`: a constant column was appended; `constant`: the last column
-    holds one number; `weight_cap`: None without sample weights; `column_groups`: X's columns by scale."""
+    holds one number; `weight_cap`: None without sample weights; `column_groups`: X's columns by scale;
+    `indicators`: (start, stop) of columns of which a row has at most one, as large as the constant."""
 
     declared: Classes | Range
     radius: float
@@ -25,6 +26,7 @@ class RecordFacts:
     constant: bool = False
     weight_cap: float | None = None
     column_groups: tuple[int, ...] | None = None
+    indicators: tuple[tuple[int, int], ...] = ()
 
     @property
     def labels(self) -> tuple[Label, ...] | None:
@@ -67,6 +69,11 @@ class Declared:
     def nonzeros(self) -> int | None:
         """Declared most entries other than 0 in a row, the intercept not counted; None if not declared."""
         return self._facts.nonzeros
+
+    @property
+    def indicators(self) -> tuple[tuple[int, int], ...]:
+        """Declared blocks of columns, from start to stop, of which a row has at most one other than 0."""
+        return self._facts.indicators
 
     @property
     def weight_cap(self) -> float | None:

@@ -15,6 +15,7 @@ from sottovoce.data.cell import Label
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT, CompactRows, bound_compact
 from sottovoce.data.doors import Doors
+from sottovoce.data.layout import indicators_of
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
@@ -74,6 +75,7 @@ class Records(Doors, Declared, Sealed):
         nonzeros: int | None = None,
         constant: bool = False,
         column_groups: Sequence[int] | None = None,
+        indicators: Sequence[tuple[int, int]] = (),
         sample_weight: Any = None,
         weight_cap: float = 1.0,
         groups: Any = None,
@@ -88,6 +90,8 @@ class Records(Doors, Declared, Sealed):
         `constant` declares that the last column of X holds one number throughout, as BoundedEncoder's does.
         `column_groups` numbers the columns of X, those expected to have one scale alike (the pixels of one
         channel): of a wide table a method then learns a scale for each group instead of each column.
+        `indicators` declares blocks of X's columns, (start, stop) each, that encode a category: a row has at
+        most one of them other than 0, and that one holds what the constant column holds.
         `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records
         is divided by n, never by the weights' sum.
         `groups` holds the key of each row's person: the m rows of one count 1/m each, n is the number of
@@ -123,6 +127,7 @@ class Records(Doors, Declared, Sealed):
             constant=bool(constant),
             weight_cap=cap,
             column_groups=checked_column_groups(column_groups, table.shape[1]),
+            indicators=indicators_of(table, indicators, bool(constant)),
         )
         return cls(hold(targets, weights), facts).of_persons(groups, persons, invalid)
 
@@ -189,6 +194,7 @@ class Records(Doors, Declared, Sealed):
         facts += ["persons"] * (self._persons is not None)
         groups = self._facts.column_groups
         shown = [f"{fact}={getattr(self, fact)!r}" for fact in facts]
+        shown += [f"indicators={len(self.indicators)}"] * bool(self.indicators)
         shown += [] if groups is None else [f"column_groups={max(groups) + 1}"]
         return f"Records({', '.join(shown)})"
 

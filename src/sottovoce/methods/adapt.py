@@ -14,6 +14,7 @@ from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
+from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.log_odds import LIMITS
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
@@ -115,10 +116,12 @@ class Adapt(Method):
         gram = inside.gram(gram_units)
         walk.record("gram", gram.units)
         found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
-        ridge = inside.problem.regularizer.majorant()
+        least = LeastPenalty.of(moments, problem, bends.belief.curvature)
+        ridge = chosen.geometry.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.belief.deviation)
-        return Descent(inside, chosen, found.vectors, posterior, bends, mu, steps_for(problem, self.steps))
+        steps = steps_for(problem, self.steps)
+        return Descent(inside, chosen, found.vectors, least, posterior, bends, mu, steps)
 
 
 @final
@@ -132,6 +135,7 @@ class Descent:
     inside: Questions
     chosen: Coordinates
     vectors: Matrix
+    least: LeastPenalty
     posterior: Posterior
     bends: Bends
     mu: float
@@ -153,6 +157,7 @@ class Descent:
             if step == 0:
                 part = max(part, self._first_share(usual))
             answer = self.inside.ask(question, int((walk.ask.units_left - kept) * part))
+            self._hear_missing(u, answer)
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
                 gradient = gradient - gradient.mean(axis=0)
@@ -170,7 +175,7 @@ class Descent:
         ends[-1] = ends[-1] + (1.0 - told)
         basis = geometry.matrix.T @ self.vectors
         self.noise = noise_along(basis, passages, ends, len(u), centred=True)
-        return walk.problem.within_limit(geometry.to_user(self._back(ended)))
+        return walk.problem.within_limit(self.least.at(geometry.to_user(self._back(ended))))
 
     @property
     def trained(self) -> str:
@@ -207,7 +212,7 @@ class Descent:
 
     def _question(self, u: Matrix, *, first: bool) -> tuple[Question[Vector], int]:
         """The question to ask at u, its slopes limited or not, and the place of the limit among `LIMITS`."""
-        problem, point = self.inside.problem, self._back(u)
+        problem, point = self.inside.problem, self._lowest(u)
         whole: Question[Vector] = Gradient(point)
         if first or not self.bends.limited:
             return whole, 0
@@ -246,6 +251,19 @@ class Descent:
 
     def _back(self, u: Matrix) -> Vector:
         return np.asarray((u @ self.vectors.T).ravel())
+
+    def _lowest(self, u: Matrix) -> Vector:
+        """Where to ask about u: at the weights of least penalty that predict alike. The answer is then the
+        gradient of the risk with that least penalty."""
+        geometry = self.chosen.geometry
+        return geometry.from_user(self.least.at(geometry.to_user(self._back(u))))
+
+    def _hear_missing(self, u: Matrix, answer: Answer[Vector]) -> None:
+        """The derivative along d in the user's weights is <M'^-1 d, g>, g the gradient as asked."""
+        geometry, least = self.chosen.geometry, self.least
+        inward = geometry.from_user(least.directions.T)
+        along = answer.value.reshape(-1, self.inside.problem.columns) @ inward.T
+        least.hear(geometry.to_user(self._back(u)), along, answer.scale * np.linalg.norm(inward, axis=1))
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))

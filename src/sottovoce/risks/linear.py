@@ -118,6 +118,7 @@ class Risk(FeatureSums):
             nonzeros=self._records.nonzeros,
             constant=self._records.constant,
             column_groups=self._records.column_groups,
+            indicators=self._records.indicators,
             **self._records.counting,
         )
 

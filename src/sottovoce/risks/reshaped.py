@@ -136,6 +136,7 @@ class ReshapedRisk(Sealed):
             nonzeros=None,
             constant=None,
             column_groups=None,
+            indicators=(),
             regularizer=self._penalty,
         )
 

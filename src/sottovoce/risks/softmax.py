@@ -114,6 +114,7 @@ class SoftmaxRisk(FeatureSums):
             regularizer=self._regularizer,
             constant=self._records.constant,
             column_groups=self._records.column_groups,
+            indicators=self._records.indicators,
             **self._records.counting,
             likelihood=True,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 _TESTS = "tests/methods/test_adapt.py"
+_LEAST = "tests/methods/test_least_penalty.py"
 
 ADAPT = (
     Mutant(
@@ -69,5 +70,40 @@ ADAPT = (
         "return Secants(across, change / ((1.0 - reached) * deviation**2))",
         "return Secants(across, change / deviation)",
         f"{_TESTS} -k limit_costs",
+    ),
+    Mutant(
+        "weights moved to the constant alone",
+        "methods/least_penalty.py",
+        "directions[start:stop, block] = -1.0",
+        "directions[start:stop, block] = 0.0",
+        f"{_LEAST} -k no_prediction_moves",
+    ),
+    Mutant(
+        "rows without a category forgotten",
+        "methods/least_penalty.py",
+        "return np.asarray(self.curvature * self.constant**2 * self.lacking)",
+        "return np.asarray(self.curvature * self.constant**2 * 0.0 * self.lacking)",
+        f"{_LEAST} -k keep_their_predictions",
+    ),
+    Mutant(
+        "gradients tell nothing of rows without a category",
+        "methods/least_penalty.py",
+        "self.against = self.against + 0.5 * heard.sum(axis=0)",
+        "self.against = self.against + 0.0 * heard.sum(axis=0)",
+        f"{_LEAST} -k gradients_to_tell",
+    ),
+    Mutant(
+        "penalty taken for the rows' pull",
+        "methods/least_penalty.py",
+        "seen = along - self._pull(",
+        "seen = along + self._pull(",
+        f"{_LEAST} -k gradients_to_tell",
+    ),
+    Mutant(
+        "weights end where the penalty is not least",
+        "methods/adapt.py",
+        "within_limit(self.least.at(geometry.to_user(self._back(ended))))",
+        "within_limit(geometry.to_user(self._back(ended)))",
+        f"{_LEAST} -k end_of_its_range",
     ),
 )
