@@ -81,7 +81,11 @@ def _header(result: Result, card: Card) -> str:
         ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),
         (f"{result.guarantee.unit}s", f"{result.guarantee.n:,}"),
         *((figure.name, number(figure.value)) for figure in card.measured),
-        *([("cap of the ledger", f"{cap:g}")] if (cap := result.guarantee.cap_epsilon) is not None else []),
+        *(
+            [("cap of the ledger", f"{cap:g}")]
+            if (cap := result.guarantee.cap_epsilon) and result.ledger
+            else []
+        ),
     )
     tiles = "".join(
         element("div", element("dt", text(name)) + element("dd", text(value))) for name, value in facts
