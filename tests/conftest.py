@@ -1,7 +1,9 @@
 """With SOTTOVOCE_STRICT=1, as in CI, a skipped test fails the session: nothing may be left unlooked at.
 
-Tests of the trusted base carry the mark `core` by where they lie. In CI coverage is that of its rooms by the
-first case of each of these tests: tracing doubles a test's time. `pytest --cov` measures everything."""
+Tests of the trusted base carry the mark `core` by their place, and the first case of each the mark `traced`
+unless it is marked `no_cover` for its length. By these CI measures the coverage of its rooms, in a session of
+their own: tracing doubles a test's time, and in a worker of xdist `no_cover` alone stops no tracer.
+`pytest --cov` measures everything."""
 
 from __future__ import annotations
 
@@ -20,24 +22,23 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.longrepr = f"skipped under SOTTOVOCE_STRICT=1: {report.longrepr}"
 
 
-CI = os.environ.get("CI") == "true"
 CORE = (
-    "privacy",
-    "accounting",
-    "data/test_records",
-    "data/test_labels",
-    "data/test_weights",
-    "risks",
+    "tests/privacy",
+    "tests/accounting",
+    "tests/risks",
+    "tests/data/test_records.py",
+    "tests/data/test_labels.py",
+    "tests/data/test_weights.py",
 )
 """What must hold for the guarantee of the in-memory linear path, by folder or file."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    tests, seen = Path(__file__).parent, set()
+    root, seen = Path(__file__).parents[1], set()
     for item in items:
-        place, test = item.path.relative_to(tests).as_posix(), item.nodeid.partition("[")[0]
+        place, test = item.path.relative_to(root).as_posix(), item.nodeid.partition("[")[0]
         if place.startswith(CORE):
             item.add_marker(pytest.mark.core)
-        if CI and (test in seen or not place.startswith(CORE)):
-            item.add_marker(pytest.mark.no_cover)
+            if test not in seen and item.get_closest_marker("no_cover") is None:
+                item.add_marker(pytest.mark.traced)
         seen.add(test)

@@ -18,7 +18,7 @@ REFUSING = (
     "evaluation: shapes",
     "torch: modules and examples",
 )
-"""x"""
+"""Most of what is tried at these doors is refused, by public facts."""
 
 
 @pytest.mark.parametrize(

@@ -106,17 +106,19 @@ def test_a_mechanism_without_noise_is_flagged_by_both_bounds() -> None:
 def test_a_method_keeps_its_claim_and_a_broken_one_does_not() -> None:
     quick = Majorize(steps=1)
     shape = CanaryShape(dim=1)
-    sound = audit(quick, CLAIM, shape=shape, runs=400)
+    sound = audit(quick, CLAIM, shape=shape, runs=200)
     assert not sound.flagged
     assert "not refuted" in str(sound)
-    broken = audit(quick, CLAIM, shape=shape, runs=400, noise_factor=0.1)
+    broken = audit(quick, CLAIM, shape=shape, runs=200, noise_factor=0.1)
     assert broken.flagged
     assert "noise times 0.1" in broken.subject
 
 
-def test_the_attack_on_a_full_pass_method_is_as_strong_as_its_budget() -> None:
+@pytest.mark.parametrize("runs", [400, pytest.param(4_000, marks=pytest.mark.slow)])
+def test_the_attack_on_a_full_pass_method_is_as_strong_as_its_budget(runs: int) -> None:
     """The likelihood ratio of `2opt-ls`, whose every answer is a gradient at the canary, shows mu itself:
-    its scores over one data set have standard deviation mu (4,000 runs: within 8 %, but for 1e-6)."""
+    its scores over one data set have standard deviation mu (four deviations of what is estimated are allowed;
+    the seeds are fixed)."""
     from sottovoce.audit.attack import Trial, goal_for
     from sottovoce.audit.canary import Tap
     from sottovoce.methods.registry import by_name
@@ -124,9 +126,9 @@ def test_the_attack_on_a_full_pass_method_is_as_strong_as_its_budget() -> None:
     pair, method = CanaryShape().pair(), by_name("2opt-ls")
     goal = goal_for(method, pair[0].problem, CLAIM, sv.Tolerance(gradient=0.5, curvature=0.5), 0.99, "tight")
     trial = Trial(method, goal, CLAIM, False)
-    scores = [trial.score(pair, False, Tap.seeded(seed, 1.0), seed) for seed in range(1000)]
-    assert 0.5 * MU < np.std(scores) < 1.15 * MU
-    assert np.mean(scores) == pytest.approx(-np.var(scores) / 2.0, abs=5.0 * MU / math.sqrt(1000.0))
+    scores = [trial.score(pair, False, Tap.seeded(seed, 1.0), seed) for seed in range(runs)]
+    assert 0.5 * MU < np.std(scores) < (1.0 + 4.0 / math.sqrt(2.0 * runs)) * MU
+    assert np.mean(scores) == pytest.approx(-np.var(scores) / 2.0, abs=5.0 * MU / math.sqrt(runs))
 
 
 def test_a_mini_batch_method_is_scored_by_its_weights_and_claims_no_mu() -> None:

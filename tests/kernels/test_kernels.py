@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from scipy import sparse
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from sottovoce.data import blocks, threads
 from sottovoce.data.blocks import dense_block_length
@@ -225,21 +225,23 @@ def blas_threads():
 
 def test_blas_has_one_thread_during_a_pass_and_its_own_number_afterwards(monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_THREADS", "2")
-    before = blas_threads()
-    assert all(set(seen) == {1} for seen in threads.in_order(lambda _: blas_threads(), 6))
-    assert blas_threads() == before
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        assert set(before) == {2}
+        assert all(set(seen) == {1} for seen in threads.in_order(lambda _: blas_threads(), 6))
+        assert blas_threads() == before
 
 
 def test_overlapping_passes_restore_blas_when_the_last_one_ends(monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_THREADS", "1")
-    before = blas_threads()
-    first, second = (threads.in_order(lambda _: blas_threads(), 2) for _ in range(2))
-    assert set(next(first)) == {1}
-    assert set(next(second)) == {1}
-    list(first)
-    assert set(next(second)) == {1}
-    list(second)
-    assert blas_threads() == before
+    with threadpool_limits(2, user_api="blas"):
+        first, second = (threads.in_order(lambda _: blas_threads(), 2) for _ in range(2))
+        assert set(next(first)) == {1}
+        assert set(next(second)) == {1}
+        list(first)
+        assert set(next(second)) == {1}
+        list(second)
+        assert set(blas_threads()) == {2}
 
 
 def test_passes_from_many_threads_at_once_give_the_same_numbers(monkeypatch):

@@ -157,6 +157,7 @@ def runs_over(risk: sv.Risk) -> tuple[object, ...]:
     return tuple(tuple(row.gradient_norm for row in result.trace) for result in (whole, searched, batched))
 
 
+@pytest.mark.no_cover
 def test_the_client_draws_and_its_workers_never(workers: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """And runs over the same workers share nothing."""
     risk, watch = spread(workers), Watch(monkeypatch)

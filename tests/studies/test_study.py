@@ -40,7 +40,7 @@ def test_a_replaced_record_needs_twice_the_noise_of_a_removed_one() -> None:
         who.MAJORIZE,
         who.CUBIC,
         who.GradientDescent(grid=((20, 3.0),)),
-        who.StochasticDescent(batch=500, rates=(2.0,), lengths=(2,)),
+        pytest.param(who.StochasticDescent(batch=500, rates=(2.0,), lengths=(2,)), marks=pytest.mark.slow),
         who.NoisyNewton(),
         who.OutputPerturbation(),
         who.OneRelease(),

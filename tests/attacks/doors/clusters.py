@@ -30,7 +30,7 @@ PARTITIONS = 68
 def client() -> Client:
     """One cluster in this process, for all cases."""
     cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", silence_logs=50
     )
     made = Client(cluster)
     atexit.register(lambda: (made.close(), cluster.close()))
