@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from fractions import Fraction
 
@@ -19,6 +20,8 @@ from sottovoce.data.rows import DenseRows
 from sottovoce.data.schema import Binned, Categorical, DatePart, Numeric, Schema, Spline, Target
 from sottovoce.errors import DataError
 from sottovoce.kernels import influence, passes, products
+from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.compiled.compact_places import JOINT, places, plan_of
 from sottovoce.kernels.compiled.compact_products import CompiledCompactView
 from sottovoce.losses import Kind, Logistic
 from sottovoce.privacy.rounding import Arithmetic, gamma
@@ -244,6 +247,7 @@ def test_a_geometry_that_centres_by_another_column_is_measured_too(monkeypatch):
     "sizes",
     [
         (3, 17),
+        (3, 17, 5, 2, 40),
         (255,),
         (),
         pytest.param((256, 2), marks=pytest.mark.slow),
@@ -265,6 +269,35 @@ def test_any_code_past_the_declared_ones_is_none_and_reads_nothing_else(sizes, n
         total = np.zeros((features.layout.dim,) * 2)
         view.add_outer(total, factors, convex=False)
         assert np.allclose(view.matrix(total, len(total)), double.T @ (factors[:, None] * double), atol=1e-10)
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_blocks_that_lie_together_give_the_numbers_of_each_by_itself(monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    held = both(schema(), weights=np.linspace(0.1, 2.0, N))[1]._rows
+    tally = tally_for(held, Logistic())
+    w = np.cos(np.arange(held.dim))
+    assert tally.folds
+    assert held.blocks > 3
+    for first, last in ((0, held.blocks), (1, 3), (held.blocks - 1, held.blocks)):
+        (piece,) = held.run(first, last)
+        together, apart = np.zeros(held.dim + 1), np.zeros(held.dim + 1)
+        tally.tangent(piece, w, True, together)
+        for index in range(first, last):
+            tally.tangent(held.block(index), w, True, apart)
+        assert np.array_equal(together, apart)
+
+
+def test_groups_of_code_columns_hold_every_combination_once():
+    for sizes in ((3, 17, 5, 2, 40), (1,) * 12, (300, 2, 2), (15, 15), (16, 15), ()):
+        layout = made(1, sizes)[0].layout
+        plan = places(*plan_of(layout))
+        assert np.array_equal(np.diff(plan.slots), np.array(sizes) + 1)
+        for g, (first, last) in enumerate(itertools.pairwise(plan.firsts)):
+            codes = itertools.product(*(range(size + 1) for size in sizes[first:last]))
+            found = sorted(int(np.dot(code, plan.strides[first:last])) for code in codes)
+            assert found == list(range(plan.rooms[g + 1] - plan.rooms[g]))
+            assert last == first + 1 or len(found) <= JOINT
 
 
 def test_the_type_of_a_code_follows_from_the_declaration():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
@@ -31,6 +32,10 @@ class CompactRows(Rows):
     def block(self, index: int) -> Block:
         span = self.span(index)
         return Block(self._features.tiles(span.start, span.stop), self.targets[span], self.weights_in(span))
+
+    def run(self, first: int, last: int) -> Iterator[Block]:
+        span = slice(self.span(first).start, self.span(last - 1).stop)
+        yield Block(self._features.tiles(span.start, span.stop), self.targets[span], self.weights_in(span))
 
     def take(self, indices: NDArray[np.int64]) -> CompactRows:
         return CompactRows(self._features.take(indices), self.targets[indices], chosen(self.weights, indices))

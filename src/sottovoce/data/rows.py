@@ -8,7 +8,7 @@ d up to 2^27. Each stored row is nevertheless measured again in float64 before i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -89,6 +89,10 @@ class Rows(Sealed, ABC):
 
     @abstractmethod
     def block(self, index: int) -> Block: ...
+
+    def run(self, first: int, last: int) -> Iterator[Block]:
+        """The blocks from `first` to `last`, in order; those that lie together in memory as one piece."""
+        return map(self.block, range(first, last))
 
     def read(self) -> Generator[Block, None, None]:
         """Every block, in order."""

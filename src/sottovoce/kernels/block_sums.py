@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from sottovoce.losses import Kind, Loss
 
 class Tally(ABC):
     """Sums over a block, t_i being y_i <x_i, w> for a margin loss, <x_i, w> - y_i for a residual loss and
-    <x_i, w> less a constant for a count, whose phi is the loss's less y_i t_i."""
+    <x_i, w> less a constant for a count, whose phi is the loss's less y_i t_i.
+
+    `folds`: `tangent` takes several blocks that lie together, and adds them one after another."""
+
+    folds: ClassVar[bool] = False
 
     @abstractmethod
     def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:

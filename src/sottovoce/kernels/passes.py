@@ -51,7 +51,11 @@ def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector
 
 def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool, valued: bool = True) -> Vector:
     tally = tally_for(rows, loss, slopes_only=not valued)
-    return sum_blocks(rows, (rows.dim + 1,), lambda _, block, total: tally.tangent(block, w, sloped, total))
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        tally.tangent(block, w, sloped, total)
+
+    return sum_blocks(rows, (rows.dim + 1,), add, together=tally.folds)
 
 
 @over_parts
@@ -189,8 +193,19 @@ class Margins(Sealed):
         return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
 
 
-def sum_blocks(rows: Rows, shape: tuple[int, ...], add: Callable[[int, Block, Vector], None]) -> Vector:
-    """Total of what `add` adds for every block, in an order that depends on the number of blocks alone."""
+def sum_blocks(
+    rows: Rows, shape: tuple[int, ...], add: Callable[[int, Block, Vector], None], *, together: bool = False
+) -> Vector:
+    """Total of what `add` adds for every block, in an order that depends on the number of blocks alone.
+
+    `together`: it takes several blocks that lie together as one, and adds them one after another."""
+    if not rows.streamed and together:
+
+        def add_all(first: int, last: int, total: Vector) -> None:
+            for block in rows.run(first, last):
+                add(first, block, total)
+
+        return _sum_stretches(rows.blocks, shape, add_all)
     if not rows.streamed:
         return sum_in_order(rows.blocks, shape, lambda index, total: add(index, rows.block(index), total))
     with closing(rows.read()) as source:
@@ -206,12 +221,22 @@ def sum_in_order(
     blocks: int, shape: tuple[int, ...], add: Callable[[int, Vector], None], in_turn: bool = False
 ) -> Vector:
     """Total of what `add` adds for every index below `blocks`, in an order that depends on `blocks` alone."""
+
+    def add_all(first: int, last: int, total: Vector) -> None:
+        for index in range(first, last):
+            add(index, total)
+
+    return _sum_stretches(blocks, shape, add_all, in_turn)
+
+
+def _sum_stretches(
+    blocks: int, shape: tuple[int, ...], add: Callable[[int, int, Vector], None], in_turn: bool = False
+) -> Vector:
     share = -(-blocks // _STRETCHES)
 
     def stretch(number: int) -> Vector:
         total = np.zeros(shape)
-        for index in range(number * share, min(blocks, (number + 1) * share)):
-            add(index, total)
+        add(number * share, min(blocks, (number + 1) * share), total)
         return total
 
     total = np.zeros(shape)

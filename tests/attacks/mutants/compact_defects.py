@@ -9,16 +9,17 @@ TESTS = "tests/kernels/test_compact.py"
 COMPACT = (
     Mutant(
         "a code that means none counts as the last category",
-        "kernels/compiled/compact_products.py",
-        "table[to + plan.sizes[c]] = 0.0",
-        "table[to + plan.sizes[c]] = table[to + plan.sizes[c] - 1]",
+        "kernels/compiled/compact_places.py",
+        "for place in range(base + k * stride, base + (k + 1) * stride):\n                        table[place]",
+        "for place in range(base + k * stride, base + (k + 1 + (k + 1 == size)) * stride):\n"
+        "                        table[place]",
         f"{TESTS} -k any_code",
     ),
     Mutant(
         "codes past the declared ones read as they are",
-        "kernels/compiled/compact_products.py",
-        "out[i] += table[slot + min(np.int64(codes[at + i]), size)]",
-        "out[i] += table[slot + np.int64(codes[at + i]) % (size + 1)]",
+        "kernels/compiled/compact_places.py",
+        "min(np.uint32(given[i]), size) * stride",
+        "np.uint32(given[i]) % np.uint32(size + 1) * stride",
         f"{TESTS} -k any_code",
     ),
     Mutant(
@@ -27,6 +28,27 @@ COMPACT = (
         "unit = plan.units[c] * plan.units[d]",
         "unit = plan.units[c]",
         f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "two code columns of a group share a stride",
+        "kernels/compiled/compact_places.py",
+        "            strides.append(held)\n",
+        "            strides.append(1)\n",
+        f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "weights of codes of different groups never crossed",
+        "kernels/compiled/compact_outer.py",
+        "            for d in range(plan.firsts[g + 1], columns):",
+        "            for d in range(plan.firsts[g + 1] + 1, columns):",
+        f"{TESTS} -k any_code",
+    ),
+    Mutant(
+        "blocks that lie together summed as one",
+        "kernels/compiled/compact_sums.py",
+        "        if first % length == 0:\n",
+        "        if first == 0:\n",
+        f"{TESTS} -k lie_together",
     ),
     Mutant(
         "blank rows keep their codes",

@@ -2,88 +2,78 @@
 
 A tile holds each column of some rows side by side, so that eight rows go together and nothing is summed
 across lanes but the finished sums. With w_c the entries of w that belong to code column c, a row adds
-unit_c w_c[code] to its margin: a table made once for a block, whose last entry, 0, is that of "none".
+unit_c w_c[code] to its margin: what the codes of a group of columns add together is looked up in a table made
+once for many rows (`compact_places`), where "none" adds 0.
 
-**No code is read out of bounds**: one past the declared ones is taken for "none", as the schema rules.
 **Rounding.** A margin is a sum of at most as many terms as the dense row has columns, and each term is a
-product rounded once, as there. An entry of a sum over rows adds what its rows give in eight lanes and four
-copies: rows that are added to one number are fewer than the block has, lanes and copies are joined by at most
-five more additions, and a code's sum meets one product with the unit. So gamma of the dense row and block,
-with the few operations that it allows each term, bounds these sums too.
+product rounded once, as there. An entry of a sum over rows adds what its rows give in lanes, copies and joint
+places: however m terms are ordered, each meets fewer than m roundings, since adding what no row has touched
+yet is exact; and a code's sum meets one product with the unit. So gamma of the dense row and block, with the
+few operations that it allows each term, bounds these sums too.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
-from sottovoce.data.layout import RowLayout
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import compact_outer
+from sottovoce.kernels.compiled.compact_places import (
+    Places,
+    joint_room,
+    places,
+    plan_of,
+    single,
+    tables,
+    tile_places,
+)
 from sottovoce.kernels.compiled.jit import compiled
-from sottovoce.kernels.compiled.simd import WIDTH, fused, load, spread, store, total, zero
+from sottovoce.kernels.compiled.simd import (
+    LINE,
+    WIDTH,
+    fetch,
+    fused,
+    load,
+    looked_up,
+    product,
+    spread,
+    store,
+    total,
+    zero,
+)
 
 COPIES = 4
 """Bins of a code column, one for every row in four: rows that follow each other wait for no common number."""
 
 
-class Places(NamedTuple):
-    """A layout as compiled code takes it: where numbers, tables and bins lie among the dense columns.
-
-    `columns` are those of the numbers; code column c has the dense columns from `starts[c]` on, `sizes[c]` of
-    them, and in a table the places from `slots[c]` on, one more: that of "none"."""
-
-    columns: Any
-    starts: Any
-    sizes: Any
-    slots: Any
-    units: Any
-
-
-@lru_cache(maxsize=64)
-def plan_of(layout: RowLayout) -> Places:
-    sizes = np.array([code.size for code in layout.codes], dtype=np.int64)
-    return Places(
-        columns=np.array(layout.numbers, dtype=np.int64),
-        starts=np.array([code.start for code in layout.codes], dtype=np.int64),
-        sizes=sizes,
-        slots=np.concatenate(([0], np.cumsum(sizes + 1))),
-        units=np.array([code.unit for code in layout.codes], dtype=np.float64),
-    )
-
-
 @compiled()
-def tables(plan: Places, w: Any, short: Any, table: Any) -> None:
-    """Entries of w for the numbers, and unit w for every code."""
-    for j in range(plan.columns.size):
-        short[j] = w[plan.columns[j]]
-    for c in range(plan.sizes.size):
-        to, at = plan.slots[c], plan.starts[c]
-        for k in range(plan.sizes[c]):
-            table[to + k] = plan.units[c] * w[at + k]
-        table[to + plan.sizes[c]] = 0.0
-
-
-@compiled()
-def tile_times(plan: Places, x: Any, codes: Any, tile: int, short: Any, table: Any, out: Any) -> None:
-    """out[i] = <x_i, w> for the rows of one tile, padding included; x holds all numbers, codes all codes."""
+def tile_times(x: Any, joint: Any, tile: int, short: Any, table: Any, out: Any) -> None:
+    """out[i] = <x_i, w> for the rows of one tile, padding included; x holds all numbers, `joint` the tile's
+    joint places. The numbers of the next tile are fetched from memory meanwhile."""
     width, count = out.size, short.size
     base = tile * count * width
-    whole = width - width % (4 * WIDTH)
+    whole, one = width - width % (4 * WIDTH), spread(1.0)
     for i in range(0, whole, 4 * WIDTH):
         a = b = c = d = zero()
         at = base + i
         for j in range(count):
             v = spread(short[j])
+            fetch(x, at + count * width)
+            fetch(x, at + count * width + LINE)
             a = fused(load(x, at), v, a)
             b = fused(load(x, at + WIDTH), v, b)
             c = fused(load(x, at + 2 * WIDTH), v, c)
             d = fused(load(x, at + 3 * WIDTH), v, d)
             at += width
+        for at in range(i, joint.size, width):
+            a = fused(looked_up(table, joint, at), one, a)
+            b = fused(looked_up(table, joint, at + WIDTH), one, b)
+            c = fused(looked_up(table, joint, at + 2 * WIDTH), one, c)
+            d = fused(looked_up(table, joint, at + 3 * WIDTH), one, d)
         store(out, i, a)
         store(out, i + WIDTH, b)
         store(out, i + 2 * WIDTH, c)
@@ -92,105 +82,127 @@ def tile_times(plan: Places, x: Any, codes: Any, tile: int, short: Any, table: A
         a = zero()
         for j in range(count):
             a = fused(load(x, base + j * width + i), spread(short[j]), a)
+        for at in range(i, joint.size, width):
+            a = fused(looked_up(table, joint, at), one, a)
         store(out, i, a)
-    at = tile * plan.sizes.size * width
-    for k in range(plan.sizes.size):
-        size, slot = plan.sizes[k], plan.slots[k]
-        for i in range(width):
-            out[i] += table[slot + min(np.int64(codes[at + i]), size)]
-        at += width
 
 
 @compiled()
-def tile_gather(plan: Places, x: Any, codes: Any, tile: int, factors: Any, sums: Any, bins: Any) -> None:
+def tile_gather(x: Any, joint: Any, tile: int, factors: Any, sums: Any, bins: Any) -> None:
     """Add factors[i] x_i for the rows of one tile; factors of padding are 0.
 
-    `sums` are those of the numbers, `bins` COPIES times those of the codes, without their units."""
-    width, count = factors.size, sums.size
+    `sums` are those of the numbers in eight lanes each, `bins` COPIES times those of the codes, without their
+    units."""
+    width, count = factors.size, sums.size // WIDTH
     at = tile * count * width
-    for j in range(count):
-        a = b = zero()
-        for i in range(0, width - WIDTH, 2 * WIDTH):
+    whole = count - count % 4
+    for j in range(0, whole * WIDTH, 4 * WIDTH):
+        a, b = load(sums, j), load(sums, j + WIDTH)
+        c, d = load(sums, j + 2 * WIDTH), load(sums, j + 3 * WIDTH)
+        for i in range(0, width, WIDTH):
+            f = load(factors, i)
+            a = fused(load(x, at + i), f, a)
+            b = fused(load(x, at + width + i), f, b)
+            c = fused(load(x, at + 2 * width + i), f, c)
+            d = fused(load(x, at + 3 * width + i), f, d)
+        store(sums, j, a)
+        store(sums, j + WIDTH, b)
+        store(sums, j + 2 * WIDTH, c)
+        store(sums, j + 3 * WIDTH, d)
+        at += 4 * width
+    for j in range(whole * WIDTH, count * WIDTH, WIDTH):
+        a = load(sums, j)
+        for i in range(0, width, WIDTH):
             a = fused(load(x, at + i), load(factors, i), a)
-            b = fused(load(x, at + i + WIDTH), load(factors, i + WIDTH), b)
-        if width % (2 * WIDTH):
-            a = fused(load(x, at + width - WIDTH), load(factors, width - WIDTH), a)
-        sums[j] += total(a) + total(b)
+        store(sums, j, a)
         at += width
-    tile_bins(plan, codes, tile, factors, bins)
+    tile_bins(joint, factors, bins)
 
 
 @compiled()
-def tile_bins(plan: Places, codes: Any, tile: int, factors: Any, bins: Any) -> None:
-    """Add factors[i] to the bin of each of the row's codes."""
+def tile_bins(joint: Any, factors: Any, bins: Any) -> None:
+    """Add factors[i] to the bin of each of the row's joint places."""
     width, room = factors.size, bins.size // COPIES
-    at = tile * plan.sizes.size * width
-    for k in range(plan.sizes.size):
-        size, slot = plan.sizes[k], plan.slots[k]
+    first, second, third, fourth = bins[:room], bins[room:], bins[2 * room :], bins[3 * room :]
+    for at in range(0, joint.size, width):
+        given = joint[at : at + width]
         for i in range(0, width, COPIES):
-            bins[slot + min(np.int64(codes[at + i]), size)] += factors[i]
-            bins[room + slot + min(np.int64(codes[at + i + 1]), size)] += factors[i + 1]
-            bins[2 * room + slot + min(np.int64(codes[at + i + 2]), size)] += factors[i + 2]
-            bins[3 * room + slot + min(np.int64(codes[at + i + 3]), size)] += factors[i + 3]
-        at += width
+            first[given[i]] += factors[i]
+            second[given[i + 1]] += factors[i + 1]
+            third[given[i + 2]] += factors[i + 2]
+            fourth[given[i + 3]] += factors[i + 3]
 
 
 @compiled()
 def spread_out(plan: Places, sums: Any, bins: Any, power: int, out: Any) -> None:
     """Add sums and bins at their dense columns, bins times the unit's power."""
     for j in range(plan.columns.size):
-        out[plan.columns[j]] += sums[j]
+        out[plan.columns[j]] += total(load(sums, j * WIDTH))
     room = bins.size // COPIES
+    joined, own = np.empty(room), np.zeros(plan.slots[-1])
+    for place in range(room):
+        both = bins[place] + bins[room + place]
+        joined[place] = both + (bins[2 * room + place] + bins[3 * room + place])
+    single(plan, joined, 1, own)
     for c in range(plan.sizes.size):
+        unit = plan.units[c]
         for k in range(plan.sizes[c]):
-            place = plan.slots[c] + k
-            both = bins[place] + bins[room + place]
-            bin_ = (both + (bins[2 * room + place] + bins[3 * room + place])) * plan.units[c]
-            out[plan.starts[c] + k] += bin_ * plan.units[c] if power == 2 else bin_
+            term = own[plan.slots[c] + k] * unit
+            out[plan.starts[c] + k] += term * unit if power == 2 else term
 
 
 @compiled()
-def _times(plan: Places, numbers: Any, codes: Any, w: Any, out: Any) -> None:
+def _times(index: Any, units: Any, numbers: Any, codes: Any, w: Any, out: Any) -> None:
     tiles, count, width = numbers.shape
+    plan = places(index, units)
     x, held = numbers.reshape(-1), codes.reshape(-1)
-    short, table, t = np.empty(count), np.empty(plan.slots[-1]), np.empty(width)
+    short, table, t, joint = (
+        np.empty(count),
+        np.empty(plan.rooms[-1]),
+        np.empty(width),
+        joint_room(plan, width),
+    )
     tables(plan, w, short, table)
     for tile in range(tiles):
-        tile_times(plan, x, held, tile, short, table, t)
+        tile_places(plan, held, tile, width, joint)
+        tile_times(x, joint, tile, short, table, t)
         first = tile * width
         for i in range(min(width, out.size - first)):
             out[first + i] = t[i]
 
 
 @compiled()
-def _gather(plan: Places, numbers: Any, codes: Any, factors: Any, squared: bool, out: Any) -> None:
+def _gather(index: Any, units: Any, numbers: Any, codes: Any, factors: Any, squared: bool, out: Any) -> None:
     """Add factors[i] x_i, or factors[i] times the squares of its entries, for every row."""
     tiles, count, width = numbers.shape
+    plan = places(index, units)
     x, held = numbers.reshape(-1), codes.reshape(-1)
-    sums, bins, some = np.zeros(count), np.zeros(COPIES * plan.slots[-1]), np.zeros(width)
+    sums, bins, some = np.zeros(count * WIDTH), np.zeros(COPIES * plan.rooms[-1]), np.zeros(width)
+    joint = joint_room(plan, width)
     for tile in range(tiles):
         first = tile * width
         some[:] = 0.0
         for i in range(min(width, factors.size - first)):
             some[i] = factors[first + i]
+        tile_places(plan, held, tile, width, joint)
         if squared:
             _add_squares(x, tile, some, sums)
-            tile_bins(plan, held, tile, some, bins)
+            tile_bins(joint, some, bins)
         else:
-            tile_gather(plan, x, held, tile, some, sums, bins)
+            tile_gather(x, joint, tile, some, sums, bins)
     spread_out(plan, sums, bins, 2 if squared else 1, out)
 
 
-@compiled(reorder=True)
+@compiled()
 def _add_squares(x: Any, tile: int, factors: Any, sums: Any) -> None:
     width = factors.size
-    at = tile * sums.size * width
-    for j in range(sums.size):
-        term = 0.0
-        for i in range(width):
-            entry = np.float64(x[at + i])
-            term += factors[i] * (entry * entry)
-        sums[j] += term
+    at = tile * (sums.size // WIDTH) * width
+    for j in range(0, sums.size, WIDTH):
+        a = load(sums, j)
+        for i in range(0, width, WIDTH):
+            entries = load(x, at + i)
+            a = fused(product(entries, entries), load(factors, i), a)
+        store(sums, j, a)
         at += width
 
 
@@ -200,7 +212,7 @@ class CompiledCompactView(products.View):
 
     def __init__(self, features: Compact) -> None:
         self._features = features
-        self._parts = plan_of(features.layout), features.numbers, features.codes
+        self._parts = *plan_of(features.layout), features.numbers, features.codes
 
     def times(self, w: Any) -> Any:
         columns = np.atleast_2d(np.ascontiguousarray(w.T))

@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.data.compact import Compact
-from sottovoce.kernels.compiled.compact_products import plan_of
+from sottovoce.kernels.compiled.compact_places import places, plan_of
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.questions.geometry import Geometry
 
@@ -23,10 +23,10 @@ def squares(features: Any, geometry: Geometry) -> Vector:
     shift = np.zeros(geometry.columns) if geometry.shift is None else geometry.shift
     out = np.empty(len(features))
     if isinstance(features, Compact):
-        plan, columns = plan_of(features.layout), np.array(features.layout.numbers)
+        columns = np.array(features.layout.numbers)
         table = _table(features, np.array(geometry.scale), shift)
         numbers = np.ascontiguousarray(geometry.scale[columns]), np.ascontiguousarray(shift[columns])
-        _compact(plan, features.numbers, features.codes, *numbers, table, out)
+        _compact(*plan_of(features.layout), features.numbers, features.codes, *numbers, table, out)
         return out
     _squares(features, np.array(geometry.scale), np.array(shift), geometry.constant or 0, out)
     return out
@@ -59,8 +59,11 @@ def _table(features: Compact, scale: Vector, shift: Vector) -> Vector:
 
 
 @compiled()
-def _compact(plan: Any, numbers: Any, codes: Any, scale: Any, shift: Any, table: Any, out: Any) -> None:
+def _compact(
+    index: Any, units: Any, numbers: Any, codes: Any, scale: Any, shift: Any, table: Any, out: Any
+) -> None:
     tiles, count, width = numbers.shape
+    plan = places(index, units)
     for tile in range(tiles):
         first = tile * width
         for i in range(min(width, out.size - first)):

@@ -54,8 +54,10 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
     below, are room for a run."""
     if weights.size:
         return _counted_tangent(twin, t, targets, weights, slopes, values)
+    if twin.family == LOGISTIC and twin.negative == twin.positive:
+        return twin.positive * _logistic_tangent(twin, t, slopes)
     if twin.family == LOGISTIC:
-        return _logistic_tangent(twin, t, targets, slopes)
+        return _weighted_logistic_tangent(twin, t, targets, slopes)
     _plain(twin, t, values, slopes)
     _pull(twin, t, targets, values, slopes)
     for i in range(t.size):
@@ -177,7 +179,21 @@ def _weighted_sum(twin: Twin, values: Any, targets: Any) -> float:
 
 
 @compiled(reorder=True)
-def _logistic_tangent(twin: Twin, t: Any, targets: Any, slopes: Any) -> float:
+def _logistic_tangent(twin: Twin, t: Any, slopes: Any) -> float:
+    linear, product = 0.0, 1.0
+    for i in range(t.size):
+        s = twin.scale * (t[i] - twin.shift)
+        e = decay(s)
+        factor = 1.0 + e
+        slopes[i] = max(-(e if s >= 0.0 else 1.0) / factor, -twin.slope) * twin.positive
+        product *= factor
+        linear += max(-s, 0.0)
+    total: float = linear + np.log(product)
+    return total / twin.scale
+
+
+@compiled(reorder=True)
+def _weighted_logistic_tangent(twin: Twin, t: Any, targets: Any, slopes: Any) -> float:
     below = above = 0.0
     light = heavy = 1.0
     for i in range(t.size):

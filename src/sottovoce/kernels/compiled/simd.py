@@ -98,6 +98,25 @@ def load_part(typing: Any, array: Any, start: Any, count: Any) -> Any:
 
 
 @_emitted
+def looked_up(typing: Any, table: Any, places: Any, start: Any) -> Any:
+    """table[places[start : start + 8]] of float64 numbers by uint32 places; nobody checks their bounds."""
+
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        kinds = ir.VectorType(ir.IntType(32), WIDTH), ir.VectorType(ir.IntType(64), WIDTH)
+        first = _place(context, builder, signature.args[1], given[1], given[2])
+        held = builder.load(builder.bitcast(first, kinds[0].as_pointer()), align=4)
+        wide = builder.zext(held, kinds[1])
+        numbers = context.make_array(signature.args[0])(context, builder, given[0]).data
+        value = ir.Constant(_DOUBLES, ir.Undefined)
+        for lane in range(WIDTH):
+            place = builder.gep(numbers, [builder.extract_element(wide, _INDEX(lane))])
+            value = builder.insert_element(value, builder.load(place), _INDEX(lane))
+        return value
+
+    return _lanes(table, places, types.intp), build
+
+
+@_emitted
 def store(typing: Any, array: Any, start: Any, value: Any) -> Any:
     """array[start : start + 8] = value, for a contiguous float64 array; nobody checks its bounds."""
 
@@ -107,6 +126,37 @@ def store(typing: Any, array: Any, start: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, _lanes), build
+
+
+@_emitted
+def store_turned(typing: Any, array: Any, start: Any, step: Any, source: Any, at: Any, apart: Any) -> Any:
+    """array[start + i step + j] = source[at + j apart + i] for i and j below 8, both float64.
+
+    Three rounds, each of which exchanges halves, quarters and single numbers of two columns."""
+
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        kinds = signature.args
+        from_ = context.make_array(kinds[3])(context, builder, given[3]).data
+        to = context.make_array(kinds[0])(context, builder, given[0]).data
+        held = []
+        for lane in range(WIDTH):
+            offset = builder.add(given[4], builder.mul(given[5], given[5].type(lane)))
+            place = builder.bitcast(builder.gep(from_, [offset]), _DOUBLES.as_pointer())
+            held.append(builder.load(place, align=8))
+        for step in (1, 2, 4):
+            low = [i + (WIDTH - step if i & step else 0) for i in range(WIDTH)]
+            high = [place + step for place in low]
+            for lane in (lane for lane in range(WIDTH) if not lane & step):
+                pair = held[lane], held[lane + step]
+                held[lane] = builder.shuffle_vector(*pair, _places(low))
+                held[lane + step] = builder.shuffle_vector(*pair, _places(high))
+        for lane, value in enumerate(held):
+            offset = builder.add(given[1], builder.mul(given[2], given[2].type(lane)))
+            place = builder.bitcast(builder.gep(to, [offset]), _DOUBLES.as_pointer())
+            builder.store(value, place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, source, types.intp, types.intp), build
 
 
 @_emitted
