@@ -19,7 +19,7 @@ from benchmarks.sgd import ADD_OR_REMOVE, REPLACE, noise_scale
 CLIPS = (1 / 4, 1.0)
 RATES = tuple(4.0**power for power in range(6))
 MOMENTA = (0.0, 0.9)
-STEPS = (10, 40, 150)
+STEPS = (15, 80)
 EPOCHS = 10
 CHARGED = 6
 RIDGE = 1e-6

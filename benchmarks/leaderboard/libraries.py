@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard.question import TRIALS, Board, Outcome, Question, tuned
+from benchmarks.leaderboard.question import Board, Outcome, Question, tuned
 from benchmarks.rival_process import PYTHONS
 from benchmarks.sgd import ADD_OR_REMOVE, REPLACE, noise_scale
 
 RATES = (4.0, 16.0, 64.0, 256.0)
-BANDS = 8
+BANDS = 4
 SHOWN = 3
 """Seeds of Opacus and jax-privacy, the slowest."""
 EPOCHS = 10
-SIZE = 2048
+SIZE = 4096
 SHARES = (0.5, 0.8, 0.9, 0.95)
 ENDS = ("last", "mean")
 
@@ -70,7 +70,7 @@ def perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
         return [np.array(side.ask(epsilon=asked.epsilon, C=inverse, random_state=seed)["weights"])]
 
     grid = [4.0 * math.expm1((1.0 - share) * asked.epsilon / 2.0) for share in SHARES]
-    judged, inverse, _ = tuned(asked, grid, fit, seeds, TRIALS[:1], kept=2)
+    judged, inverse, _ = tuned(asked, grid, fit, seeds, kept=2)
     return judged, f"C {inverse:.3g}"
 
 
@@ -89,7 +89,7 @@ def banded(asked: Question, seeds: Sequence[int]) -> Outcome:
     def fit(rate: float, seed: int) -> list[np.ndarray]:
         return [np.array(w) for w in side.ask(**plan, rate=rate, seed=seed)]
 
-    judged, rate, end = tuned(asked, RATES, fit, seeds[:SHOWN], TRIALS[:1], kept=1)
+    judged, rate, end = tuned(asked, RATES, fit, seeds[:SHOWN], kept=1)
     return judged, f"{BANDS} bands, rate {rate:g}, {ENDS[end]}"
 
 
@@ -101,7 +101,7 @@ def opacus(asked: Question, seeds: Sequence[int]) -> Outcome:
     def fit(rate: float, seed: int) -> list[np.ndarray]:
         return _by_opacus(asked.board, noise, steps, rate, seed)
 
-    judged, rate, end = tuned(asked, RATES, fit, seeds[:SHOWN], TRIALS[:1], kept=1)
+    judged, rate, end = tuned(asked, RATES, fit, seeds[:SHOWN], kept=1)
     return judged, f"rate {rate:g}, {ENDS[end]}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
 
-TRIALS = (1, 2)
+TRIALS = (1,)
 """The seeds that compare a rival's settings; none of those that are shown."""
 KEPT = 4
 """Settings, of those that the trials compare, that are tried on the seeds shown."""
@@ -81,14 +81,13 @@ def tuned(
     grid: Sequence[Setting],
     fit: Callable[[Setting, int], list[np.ndarray]],
     seeds: Sequence[int],
-    trials: Sequence[int] = TRIALS,
     kept: int = KEPT,
 ) -> tuple[Judged, Setting, int]:
     """Figures by seed at the best setting, the setting, and which of the weights it returns.
 
     The trials choose a few; of these the least mean loss on the very seeds shown. Nothing is charged."""
     judge = asked.board.judge
-    losses = [[[judge(w)[0] for w in fit(setting, seed)] for seed in trials] for setting in grid]
+    losses = [[[judge(w)[0] for w in fit(setting, seed)] for seed in TRIALS] for setting in grid]
     chosen = shortlist(np.mean(losses, axis=1), kept)
     shown = [[judge(fit(grid[place], seed)[end]) for seed in seeds] for place, end in chosen]
     best = least(shown)
