@@ -7,28 +7,26 @@ runs once; the auditor guesses coins from the final weights and abstains where t
 If the method is (epsilon, delta)-DP, at least v of r guesses are right with probability at most
 P[B >= v] + 2 m delta max_i P[v > B >= v - i] / i, B binomial of r trials at e^epsilon / (1 + e^epsilon)
 (their corollary 5.4). A mu-GDP method is (epsilon, delta(epsilon))-DP for every epsilon, so the least of
-these bounds is one for mu. Made-up records only: on real ones what the other records say about a column would
-hide the coin, and taking that off would need exact answers.
+these bounds is one for mu. Other records may be any, so the canaries may be planted among those of a table:
+such a run reads private records, is charged as a fit is, and lets out how many coins its weights tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 from scipy import special, stats
 
-from sottovoce.accounting import Budget
+from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.gdp import delta_of, epsilon_of, mu_of
 from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
-from sottovoce.data.records import Records
+from sottovoce.audit import planted
 from sottovoce.errors import ParameterError
-from sottovoce.losses import Logistic
 from sottovoce.methods.loop import Method
-from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
 from sottovoce.training import minimize
 
 EPSILONS = np.linspace(0.0, 12.0, 97)
@@ -53,22 +51,28 @@ class OneRun:
     mu_at_least: float
 
     @property
+    def gaussian_epsilon_at_least(self) -> float:
+        """The epsilon, at the claimed delta, of the least mu proved."""
+        return 0.0 if self.mu_at_least == 0.0 else epsilon_of(self.mu_at_least, self.delta)
+
+    @property
     def flagged(self) -> bool:
         return self.epsilon_at_least > self.epsilon or self.mu_at_least > self.mu
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "flagged": self.flagged}
+        found = {"gaussian_epsilon_at_least": self.gaussian_epsilon_at_least, "flagged": self.flagged}
+        return {**asdict(self), **found}
 
     def __str__(self) -> str:
         verdict = "REFUTED: it loses more than it claims" if self.flagged else "not refuted"
-        as_epsilon = 0.0 if self.mu_at_least == 0.0 else epsilon_of(self.mu_at_least, self.delta)
         return "\n".join(
             (
                 f"audit of {self.subject} by one run: {self.right} of {self.guesses} guesses right, "
                 f"{self.canaries} canaries, confidence {100 * self.confidence:g} %",
                 f"claim: epsilon={self.epsilon:g}, delta={self.delta:g}, {self.relation} (mu={self.mu:.4g})",
                 f"proved for any mechanism: epsilon >= {self.epsilon_at_least:.4g}",
-                f"proved by Gaussian DP: mu >= {self.mu_at_least:.4g}, that is epsilon >= {as_epsilon:.4g}",
+                f"proved by Gaussian DP: mu >= {self.mu_at_least:.4g}, "
+                f"that is epsilon >= {self.gaussian_epsilon_at_least:.4g}",
                 f"verdict: {verdict}; evidence, not a guarantee",
             )
         )
@@ -82,22 +86,37 @@ def audit_one_run(
     confidence: float = 0.95,
     simulate: int | None = None,
     coins: int = 0,
+    table: Any = None,
+    schema: Any = None,
+    ledger: Ledger | None = None,
+    invalid: str = "raise",
 ) -> OneRun:
     """Train once on `canaries` made-up records and see how many coins their weights tell.
 
-    `simulate` seeds the noise, `coins` the coins; how many guesses are made follows from the claim alone."""
+    `simulate` seeds the noise, `coins` the coins; how many guesses are made follows from the claim alone.
+    With a `table` and its `schema`, as for `fit`, the canaries are planted among its rows and the run is
+    charged to the `ledger`: it costs what a fit costs."""
     if isinstance(canaries, bool) or not isinstance(canaries, int) or not 100 <= canaries <= 20_000:
         raise ParameterError("canaries must be a whole number from 100 to 20000.")
     if not (isinstance(confidence, float) and 0.5 <= confidence < 1.0):
         raise ParameterError("confidence must be a number from 0.5 to below 1, for example 0.95.")
+    if (table is None) != (schema is None) or (table is None and ledger is not None):
+        raise ParameterError("a table, its schema, and a ledger if there is one, go together.")
+    tossed = np.random.default_rng(coins).integers(0, 2, canaries) == 1
+    if table is None:
+        held = planted.alone(tossed, budget.relation)
+    else:
+        held = planted.among(table, schema, tossed, budget.relation, invalid)
     mu = mu_of(budget.epsilon, budget.delta)
     guesses = _promising(canaries, mu, confidence)
-    tossed = np.random.default_rng(coins).integers(0, 2, canaries) == 1
-    risk = _risk(tossed, budget.relation)
-    result = minimize(risk, budget=budget, method=method, simulate=simulate)
-    right = told(result.weights, tossed, guesses, budget.relation)
+    result = minimize(
+        held.risk, budget=budget, method=method, ledger=ledger, simulate=simulate, purpose="audit by one run"
+    )
+    weights = result.weights[held.first : held.first + canaries]
+    right = told(weights, tossed, guesses, budget.relation)
+    fellows = f" among {held.others:,} records of a table" if held.others else ""
     return OneRun(
-        subject=f"method {result.method!r}",
+        subject=f"method {result.method!r}{fellows}",
         epsilon=budget.epsilon,
         delta=budget.delta,
         relation=budget.relation.value,
@@ -152,6 +171,7 @@ def _largest(refuted: Any, top: float) -> float:
     return low
 
 
+@lru_cache
 def _promising(canaries: int, mu: float, confidence: float) -> int:
     """How many guesses prove most, if each weight tells its coin like a Gaussian of separation mu."""
     at = special.ndtri((np.arange(canaries) + 0.5) / canaries)
@@ -159,15 +179,3 @@ def _promising(canaries: int, mu: float, confidence: float) -> int:
     told_right = np.cumsum(special.expit(mu * scores))
     choices = sorted({max(20, round(canaries * part)) for part in (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)})
     return max(choices, key=lambda r: (mu_proved(canaries, r, int(told_right[r - 1]), confidence), r))
-
-
-def _risk(tossed: np.ndarray[Any, np.dtype[np.bool_]], relation: Relation) -> Risk:
-    """A record in each column. Heads: label 1, or counted; tails: label -1, or not counted."""
-    rows = np.eye(len(tossed), dtype=np.float32)
-    if relation is Relation.REPLACE_ONE:
-        records = Records.from_arrays(rows, np.where(tossed, 1, -1), labels=(-1, 1))
-    else:
-        records = Records.from_arrays(
-            rows, np.ones(len(tossed)), labels=(-1, 1), sample_weight=tossed.astype(float)
-        )
-    return Risk(records, Logistic(), L2(1e-6))

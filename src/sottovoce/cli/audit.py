@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import AsJson, Neighbours
+from sottovoce.cli.options import AsJson, Dataset, Invalid, LedgerFile, Neighbours
+from sottovoce.errors import ParameterError
 
 
 def audit(
@@ -26,12 +28,23 @@ def audit(
         bool, typer.Option("--one-run", help="Train once, on many canaries, in place of many runs on one.")
     ] = False,
     canaries: Annotated[int, typer.Option(help="Canaries of a one-run audit, a column each.")] = 400,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Plant the canaries of a one-run audit among rows of this table, for the price of a fit.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="Its declared columns.", show_default=False)] = None,
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    invalid: Invalid = "raise",
     as_json: AsJson = False,
 ) -> None:
     """Attack a method on synthetic neighbours, many times, and bound the epsilon it lost from below.
 
     An audit cannot prove privacy, but it can refute a claim. Exit code 1 means refuted. All records are
-    made up: your own are not read.
+    made up, unless --data names a table of yours.
     """
     from sottovoce.accounting import Budget
     from sottovoce.audit.attack import Audit
@@ -42,11 +55,21 @@ def audit(
     from sottovoce.result import Tolerance
 
     budget = Budget(epsilon, delta, relation)
+    if not one_run and (data, schema, ledger, dataset) != (None,) * 4:
+        raise ParameterError("many runs on a table would cost as many budgets: add --one-run, or no table.")
     found: Audit | OneRun
     if one_run:
         with waiting(out.is_watched(), f"training {method} on {canaries} canaries"):
             found = audit_one_run(
-                method, budget, canaries=canaries, confidence=confidence, simulate=None if exact else 0
+                method,
+                budget,
+                canaries=canaries,
+                confidence=confidence,
+                simulate=None if exact or data is not None else 0,
+                table=data,
+                schema=schema,
+                ledger=out.open_ledger(ledger, dataset),
+                invalid=invalid,
             )
     else:
         with waiting(out.is_watched(), f"attacking {method} {runs} times"):
@@ -62,5 +85,7 @@ def audit(
         out.say_json(found.to_dict())
     else:
         print(found)
+    if data is not None and ledger is None and not as_json:
+        out.remark("No ledger was charged: this audit's budget adds to that of every model on these records.")
     if found.flagged:
         raise typer.Exit(1)

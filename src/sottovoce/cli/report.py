@@ -24,6 +24,12 @@ def report(
             help="Also say what is spent and left in the ledger that was charged.", show_default=False
         ),
     ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also say what an attack found: what `sottovoce audit --json` printed.", show_default=False
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -32,16 +38,20 @@ def report(
 
     It opens offline, asks nothing of any server, and holds nothing that was not released already.
     """
+    from sottovoce.audit.evidence import evidence
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import insist_free, place_for
-    from sottovoce.files import write
+    from sottovoce.files import read_json, write
     from sottovoce.report import Card, render
 
-    insist_free((output,), inputs=(run,), ledger=ledger, force=force)
+    insist_free((output,), inputs=(run,) if audit is None else (run, audit), ledger=ledger, force=force)
     result, card = out.saved_run(run)
     told = Card() if card is None else card
     if ledger is not None:
         told = replace(told, account=out.account_of(ledger, out.dataset_of(ledger, result)))
+    if audit is not None:
+        found = evidence(read_json(audit, "audit"), result.guarantee)
+        told = replace(told, audit=found)
     page = render(result, told)
     with place_for(output, force=force) as place:
         write(place, page)

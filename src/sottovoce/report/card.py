@@ -27,7 +27,7 @@ class Card:
 
     `outputs` names the blocks of weights, one a class, if there are several. `summary` is that of the
     coefficients in the units of the schema, where there is one. `account` says what the ledger's cap is, how
-    much of it was spent and what is left."""
+    much of it was spent and what is left, `audit` what an attack found."""
 
     dataset: str = ""
     features: tuple[str, ...] = ()
@@ -41,6 +41,7 @@ class Card:
     purpose: str = ""
     contact: str = ""
     account: str = ""
+    audit: str = ""
     measured: tuple[Measured, ...] = ()
 
     def names(self, count: int) -> list[str]:

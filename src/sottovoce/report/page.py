@@ -39,7 +39,7 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     Holds noisy quantities and public constants only; opens offline and asks for nothing."""
     about = card or Card()
     bodies = {
-        "guarantee": _guarantee(result),
+        "guarantee": _guarantee(result, about),
         "certificate": _paragraphs(words.measured(about.measured, result)) + _certificate(result),
         "budget": _budget(result, about),
         "steps": _steps(result),
@@ -101,13 +101,16 @@ def _header(result: Result, card: Card) -> str:
     )
 
 
-def _guarantee(result: Result) -> str:
+def _guarantee(result: Result, card: Card) -> str:
     limits = "".join(element("li", text(line)) for line in words.NOT_PROMISED)
     shown = _paragraphs(words.promises(result))
     if result.simulated:
         return element("div", shown, class_="callout warning")
     symbols = element("p", "In symbols", class_="caption") + element("p", words.FORMULA, class_="formula")
-    return shown + symbols + element("h3", "What is not promised") + element("ul", limits)
+    told = shown + symbols + element("h3", "What is not promised") + element("ul", limits)
+    if card.audit:
+        told += element("h3", "What an attack found") + element("p", text(card.audit), class_="callout")
+    return told
 
 
 def _certificate(result: Result) -> str:

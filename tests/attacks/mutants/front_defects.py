@@ -110,4 +110,18 @@ FRONTS = (
         after="if hasattr(table",
         tests="tests/data/test_tables.py -k another",
     ),
+    Mutant(
+        name="an audit among records not charged",
+        file="audit/one_run.py",
+        before="method=method, ledger=ledger, simulate=simulate",
+        after="method=method, simulate=simulate",
+        tests="tests/audit/test_planted.py -k charged_as",
+    ),
+    Mutant(
+        name="a canary in a column of the table",
+        file="audit/planted.py",
+        before="rows[n:, dim - 1 : -1]",
+        after="rows[n:, dim - 2 : -2]",
+        tests="tests/audit/test_planted.py -k touches",
+    ),
 )
