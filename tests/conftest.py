@@ -1,9 +1,9 @@
 """With SOTTOVOCE_STRICT=1, as in CI, a skipped test fails the session: nothing may be left unlooked at.
 
-Tests of the trusted base carry the mark `core` by their place, and the first case of each the mark `traced`
-unless it is marked `no_cover` for its length. By these CI measures the coverage of its rooms, in a session of
-their own: tracing doubles a test's time, and in a worker of xdist `no_cover` alone stops no tracer.
-`pytest --cov` measures everything."""
+Tests of the trusted base carry the mark `core` by their place, unless they are `long`, and the first case of
+each the mark `traced`. By these CI measures the coverage of its rooms, in a session of their own: tracing
+doubles a test's time, and in a worker of xdist pytest-cov's `no_cover` stops no tracer. All is measured by
+`pytest --cov`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root, seen = Path(__file__).parents[1], set()
     for item in items:
         place, test = item.path.relative_to(root).as_posix(), item.nodeid.partition("[")[0]
-        if place.startswith(CORE):
+        if place.startswith(CORE) and item.get_closest_marker("long") is None:
             item.add_marker(pytest.mark.core)
-            if test not in seen and item.get_closest_marker("no_cover") is None:
+            if test not in seen:
                 item.add_marker(pytest.mark.traced)
         seen.add(test)

@@ -50,7 +50,7 @@ def test_the_exact_budget_halves_the_papers_variance_at_a_fifth() -> None:
     assert ratio == pytest.approx(2.0, abs=0.02)
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-3, 1.7), st.floats(-12, -2))
 def test_tight_rho_is_justified_by_some_order_and_no_order_allows_more(

@@ -80,7 +80,7 @@ def test_noise_calibrated_in_floating_point_never_costs_more_than_its_units(
     assert currency.price(gaussian(sensitivity, scale * (1 - 2.0**-46))) >= units
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 @pytest.mark.parametrize("currency", CURRENCIES)
 @settings(max_examples=150, deadline=None)
 @given(units=units_of_any_size)

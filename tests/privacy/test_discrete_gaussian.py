@@ -178,7 +178,7 @@ def test_zero_is_kept_with_one_sign_only():
     assert accepted(staircase, proposals, np.zeros(2, np.uint64), never).tolist() == [0]
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_the_staircase_lies_above_the_target_everywhere():
     for sigma in np.geomspace(2.0**-10, 2.0**40, 997):
         staircase = Staircase.under(float(sigma))

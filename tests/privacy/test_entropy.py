@@ -40,6 +40,7 @@ def insist_all_different(draws: list[tuple[object, ...]]) -> None:
         assert len(set(source)) == len(draws)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_processes_share_no_noise(way: str) -> None:
     here = drawn()

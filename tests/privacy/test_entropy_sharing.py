@@ -66,6 +66,7 @@ def test_fits_side_by_side_in_worker_processes_share_nothing() -> None:
     insist_all_different([fitted(estimator), *found])
 
 
+@pytest.mark.long
 def test_fits_side_by_side_in_forks_share_nothing() -> None:
     """Forked after noise was drawn, so that whatever state there is would be inherited."""
     here = fitted(classifier())
@@ -90,6 +91,7 @@ def test_a_child_and_its_parent_share_nothing_from_the_first_byte() -> None:
     assert not set(mine) & set(theirs)
 
 
+@pytest.mark.long
 def test_clones_and_pickles_share_nothing() -> None:
     original = classifier().fit(X, Y)
     copies = [clone(original), pickle.loads(pickle.dumps(original)), make_pipeline(clone(original))[0]]
@@ -157,7 +159,7 @@ def runs_over(risk: sv.Risk) -> tuple[object, ...]:
     return tuple(tuple(row.gradient_norm for row in result.trace) for result in (whole, searched, batched))
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_the_client_draws_and_its_workers_never(workers: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """And runs over the same workers share nothing."""
     risk, watch = spread(workers), Watch(monkeypatch)

@@ -43,7 +43,7 @@ def is_laplace(draws):
     return bool(min(scale, stats.kstest(draws, "laplace").pvalue) > FALSE_ALARM / 2)
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_these_tests_would_notice_a_scale_off_by_three_percent():
     generator = np.random.default_rng(0)
     for factor, expected in ((1.0, True), (0.97, False), (1.03, False)):

@@ -181,7 +181,7 @@ def one_case(seed: int) -> str:
     return event.query.name
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_no_argument_moves_an_answer_past_what_was_charged() -> None:
     """1,500 questions; each kind is answered often enough to count."""
     seen = [one_case(seed) for seed in range(1500)]

@@ -36,7 +36,7 @@ def test_the_choice_is_as_private_as_it_is_priced() -> None:
     assert 1.5 < often / rare <= math.e
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -65,7 +65,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_simulated_answers_have_the_integrated_law_and_no_broken_one():
     observed = counts(SimulatedNoise(1), 100_000)
     assert p_value(observed, law(QUERIES)) > 1e-6
@@ -73,7 +73,7 @@ def test_simulated_answers_have_the_integrated_law_and_no_broken_one():
         assert p_value(observed, probabilities) < 1e-30
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_exact_answers_have_the_integrated_law():
     # False alarm 1e-7; the power against each broken variant is checked below.
     observed = counts(ExactNoise(), 6_000)
