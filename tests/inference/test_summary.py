@@ -131,7 +131,7 @@ def test_predictions_have_intervals_around_the_linear_predictor(model: sv.Model,
 
 def test_a_declared_bound_ends_what_the_data_leave_open(tmp_path: Path) -> None:
     path, schema = claims(tmp_path, '"north", "south", "west"')
-    scarce = {"epsilon": 0.05, "delta": 1e-6, "inference": 0.3, "simulate": 1}
+    scarce = {"epsilon": 0.02, "delta": 1e-6, "inference": 0.3, "simulate": 1}
     open_ends = sv.fit(path, schema, **scarce).summary()
     assert all(math.isinf(line.low) and math.isinf(line.high) for line in open_ends.lines)
     declared = replace(schema, within=4.0)

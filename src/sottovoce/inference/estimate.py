@@ -19,17 +19,11 @@ from typing import final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.inference.allotment import least_ratio
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 _MOST = 0.95
 _MANY = 1e9
-LEAST_RATIO = 4.0
-"""Smallest eigenvalue of a Hessian, in units of its noise, at which its inverse is taken at face value."""
-
-
-def least_ratio(size: int) -> float:
-    """How far the smallest eigenvalue has to stand out: 1.2 times what noise alone spreads eigenvalues by."""
-    return max(LEAST_RATIO, 1.2 * math.sqrt(2.0 * size))
 
 
 @final
@@ -104,6 +98,12 @@ class OneStep:
     def is_convex(self) -> bool:
         """Whether the Hessian curves up in every direction by more than its noise."""
         return float(np.linalg.eigvalsh(self.hessian)[0]) > 0.0
+
+    @property
+    def curves_down(self) -> bool:
+        """Whether it curves down somewhere by more than noise does to eigenvalues that are 0."""
+        held = least_ratio(len(self.hessian)) * self.findings.hessian_scale
+        return float(np.linalg.eigvalsh(self.hessian)[0]) < -held
 
     @property
     def is_resolved(self) -> bool:

@@ -6,23 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from sottovoce.inference.allotment import COUNTED, Allotment, typical_curvature
 from sottovoce.inference.coordinates import CAP
-from sottovoce.inference.estimate import least_ratio
-from sottovoce.inference.measuring import Allotment
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
 
-_CEILING = 2.0
-"""What the geometry lets a long record have of curvature, in units of the cap squared."""
-
-_COUNTED = 0.85
-"""Part of the second moments left by the cap on influence, for columns that are about normal."""
-
 _POWER = 2.8
 """Effects of so many standard errors are found in four of five studies, at the level of 5 %."""
-
-_LAST = 1.0 - Allotment.COORDINATES - Allotment.HESSIAN - Allotment.FIRST - Allotment.SCORES
 
 
 @final
@@ -82,19 +73,17 @@ def expected_errors(problem: Problem, mu: float, share: float) -> ExpectedErrors
     In coordinates of unit variance the cap is C = c sqrt(D), the last gradient has noise Delta / mu_g with
     Delta = 1.2 sup|phi'| C / n, near what one record moves it by at weights of moderate size, and an error
     in it counts 1/phi'' in a coefficient."""
-    cap = CAP * math.sqrt(problem.columns)
-    bend = 0.8 * problem.curvature_high * (0.5 if problem.outputs > 1 else 1.0)
     ours = mu * math.sqrt(share)
+    parts = Allotment.expected(problem, ours)
+    cap, bend = CAP * math.sqrt(problem.columns), typical_curvature(problem)
     moves = 1.2 * problem.slope * cap * problem.weight / problem.n
-    privacy = moves / (ours * math.sqrt(_LAST)) / (_COUNTED * bend)
+    privacy = moves / (ours * math.sqrt(parts.last)) / (COUNTED * bend)
     scores = bend if problem.likelihood else min(problem.slope, 0.5 * problem.label_reach or 1.0) ** 2
     sampling = math.sqrt(scores / problem.n) / bend
-    noise = math.sqrt(2.0) * problem.curvature_high * _CEILING * cap**2 * problem.weight / problem.n
-    noise /= ours * math.sqrt(Allotment.HESSIAN)
     return ExpectedErrors(
         share=share,
         error=math.hypot(privacy, sampling),
         sampling=sampling,
         privacy=privacy,
-        resolved=_COUNTED * bend >= least_ratio(problem.dim) * noise,
+        resolved=parts.resolved,
     )

@@ -17,9 +17,10 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy import linalg, optimize
+from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.inference.boxed import Derivatives, minimized
 from sottovoce.inference.estimate import OneStep
 
 _FARTHEST = 1e4
@@ -57,17 +58,26 @@ class Inversion:
         found = np.einsum("ij,jk,ik->i", rows := self.estimate.direction(self.terms), covariance, rows)
         return np.asarray(np.sqrt(found))
 
-    def statistic(self, eta: Vector) -> tuple[float, Vector]:
-        """r'M^-1 r and its gradient 2(1 - k^2 y'H eta) H y - s^2 (||y||^2 eta + (y'eta) y), y = M^-1 r."""
+    def statistic(self, eta: Vector) -> tuple[float, Vector, Matrix]:
+        """S = r'M^-1 r, its gradient and its Hessian.
+
+        S is the maximum of 2y'r - y'My over y, at y = M^-1 r. With P(eta) y = (y'M)_eta / 2 the gradient is
+        2 (Hy - P y) and the Hessian 2 A'M^-1 A - B, A = H - dM y / d eta, B = d^2 y'My / d eta^2."""
         estimate = self.estimate
-        turned, change = estimate.hessian @ eta, estimate.change**2
+        hessian, change, square = estimate.hessian, estimate.change**2, estimate.findings.hessian_scale**2
+        turned = hessian @ eta
         residual = estimate.gradient + turned
         chance = estimate.still + estimate.noise(eta) + change * np.outer(turned, turned)
         factor = linalg.cho_factor(chance, check_finite=False)
         y = linalg.cho_solve(factor, residual, check_finite=False)
-        shrink = estimate.findings.hessian_scale**2 * (float(y @ y) * eta + float(y @ eta) * y)
-        slope = 2.0 * (1.0 - change * float(y @ turned)) * (estimate.hessian @ y) - shrink
-        return float(residual @ y), np.asarray(slope)
+        bent, along, hidden = hessian @ y, float(y @ eta), float(y @ turned)
+        slope = 2.0 * (1.0 - change * hidden) * bent - square * (float(y @ y) * eta + along * y)
+        same = np.eye(eta.size)
+        moves = (1.0 - change * hidden) * hessian - change * np.outer(turned, bent)
+        moves -= 0.5 * square * (2.0 * np.outer(y, eta) + along * same + np.outer(eta, y))
+        curves = square * (float(y @ y) * same + np.outer(y, y)) + 2.0 * change * np.outer(bent, bent)
+        bend = 2.0 * moves.T @ linalg.cho_solve(factor, moves, check_finite=False) - curves
+        return float(residual @ y), np.asarray(slope), np.asarray(bend)
 
     @cached_property
     def best(self) -> Vector:
@@ -78,35 +88,49 @@ class Inversion:
     def is_bounded(self, quantile: float) -> bool:
         return self.estimate.ratio**2 > quantile or bool(np.isfinite(self.limits).any())
 
-    def least(self, place: int, value: float, start: Vector) -> tuple[float, Vector]:
-        """Least statistic where one term has this value, and the terms there."""
-        moved = start.copy()
-        moved[place] = value
-        return self._minimized(moved, place)
+    @cached_property
+    def _origins(self) -> tuple[Vector, ...]:
+        """Where searches start: the estimate, before the step, and as far from 0 along the two flattest
+        directions as limits let both ways."""
+        values, vectors = np.linalg.eigh(self.estimate.hessian)
+        flattest = vectors[:, np.argsort(np.abs(values))[:2]]
+        moves = (self.estimate.direction(self.terms) @ flattest).T
+        ends = np.where(np.isfinite(self.limits), self.limits, 10.0 * self._units)
+        farthest = [move * float(np.min(ends / np.maximum(np.abs(move), 1e-300))) for move in moves]
+        out = [sign * move for move in farthest for sign in (1.0, -1.0)]
+        return self.best, self.centre, *out
+
+    def least(
+        self, place: int, value: float, start: Vector, quantile: float = -math.inf
+    ) -> tuple[float, Vector]:
+        """Least statistic where one term has this value, and the terms there.
+
+        It has more than one valley: none is taken for the least before searches from `start` and from all
+        origins ended above the quantile."""
+        found = (math.inf, start)
+        for origin in (start, *self._origins):
+            moved = origin.copy()
+            moved[place] = value
+            found = min(found, self._minimized(moved, place), key=lambda ended: ended[0])
+            if found[0] <= quantile:
+                break
+        return found
 
     def _minimized(self, start: Vector, fixed: int | None) -> tuple[float, Vector]:
-        units, free = self._units, np.arange(start.size) != (-1 if fixed is None else fixed)
-        if not free.any():
-            return self.statistic(self._solver @ (start - self.centre))[0], start
+        free = np.arange(start.size) != (-1 if fixed is None else fixed)
+        units = self._units[free]
+        moves = self._solver[:, free] * units
 
-        def scaled(x: Vector) -> tuple[float, Vector]:
+        def scaled(x: Vector) -> Derivatives:
             terms = start.copy()
-            terms[free] = x * units[free]
-            value, slope = self.statistic(self._solver @ (terms - self.centre))
-            return value, np.asarray((self._solver.T @ slope)[free] * units[free])
+            terms[free] = x * units
+            value, slope, bend = self.statistic(self._solver @ (terms - self.centre))
+            return value, moves.T @ slope, moves.T @ bend @ moves
 
-        bound = self.limits[free] / units[free]
-        found = optimize.minimize(
-            scaled,
-            np.clip(start[free] / units[free], -bound, bound),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.column_stack([-bound, bound]),
-            options={"maxiter": 300, "ftol": 1e-8},
-        )
+        value, found = minimized(scaled, start[free] / units, self.limits[free] / units)
         terms = start.copy()
-        terms[free] = found.x * units[free]
-        return float(found.fun), terms
+        terms[free] = found * units
+        return value, terms
 
     def end(self, place: int, side: int, quantile: float) -> float:
         """The last value on this side that is not rejected; infinite where none is.
@@ -119,12 +143,12 @@ class Inversion:
         if side * inside >= side * limit:
             return limit
         reach = 1.5 * math.sqrt(quantile) * float(self._units[place])
-        under, over = self._excess(self.least(place, inside, terms)[0], quantile), 0.0
+        under, over = self._excess(self.least(place, inside, terms, quantile)[0], quantile), 0.0
         while True:
             outside = inside + side * reach
             if side * outside >= side * limit:
                 outside = limit
-            statistic, reached = self.least(place, outside, terms)
+            statistic, reached = self.least(place, outside, terms, quantile)
             over = self._excess(statistic, quantile)
             if over > 0.0:
                 break
@@ -136,7 +160,7 @@ class Inversion:
         while abs(outside - inside) > _TOLERANCE * abs(outside - float(self.best[place])):
             part = min(0.9, max(0.1, -under / (over - under)))
             middle = inside + part * (outside - inside)
-            statistic, reached = self.least(place, middle, terms)
+            statistic, reached = self.least(place, middle, terms, quantile)
             excess = self._excess(statistic, quantile)
             if excess > 0.0:
                 outside, over = middle, excess

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sottovoce.errors import ParameterError
+from sottovoce.inference.allotment import Allotment
 from sottovoce.inference.coordinates import CAP, standardized
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.problem import LARGEST_MATRIX
@@ -18,21 +19,11 @@ if TYPE_CHECKING:
     from sottovoce.questions import Answer, Questions
 
 LARGEST_SHARE = 0.9
-_ROUNDS = 3
+_KEPT = 0.15
+"""Part of the units below which the last gradient is not pushed by asking again."""
+
 _FAR = 0.5
 """A Hessian that may have changed by this part of itself on the way is asked again."""
-
-
-@final
-class Allotment:
-    """Parts of the units: coordinates, Hessian, first gradient, scores; the last gradient has the rest.
-
-    The last gradient decides the width of intervals; the Hessian's noise enters times the last step only."""
-
-    COORDINATES = 0.05
-    HESSIAN = 0.25
-    FIRST = 0.10
-    SCORES = 0.05
 
 
 def insist_inferable(problem: Problem, share: float) -> None:
@@ -61,29 +52,32 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
 
     1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
     first gradient at w give a step, damped where the Hessian is lost in its noise; where that led so far that
-    the Hessian may be another, both are asked again, for less. 3. At the point reached the second moment of
-    scores and, for most of the units, the gradient again: its noise is what is left.
+    the Hessian may be another, both are asked again, for less, while enough is left. 3. At the point reached
+    the second moment of scores and, for what is left, the gradient again: its noise is what stays.
     A loss that is no likelihood has no information, weights may depend on what is predicted, and rows of a
     person on each other: their errors are `robust`, and persons are what is independent."""
     grouped = ask.problem.unit != "record"
     robust = robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
-    moments = ask.moments(int(units * Allotment.COORDINATES))
+    parts = Allotment.expected(ask.problem, math.sqrt(ask.mu_squared(units)))
+    moments = ask.moments(int(units * parts.coordinates))
     geometry = standardized(moments, ask.problem)
     inside = ask.reshaped(geometry)
     problem = inside.problem
     spread = problem.outputs * (geometry.cap / CAP) ** 2
-    scores_units, spent = int(units * Allotment.SCORES), moments.units
+    scores_units, spent = int(units * parts.scores), moments.units
     here, share = problem.within_limit(geometry.from_user(w)), 1.0
-    for _ in range(_ROUNDS):
-        hessian = inside.hessian(here, int(units * share * Allotment.HESSIAN))
+    while True:
+        hessian = inside.hessian(here, int(units * share * parts.hessian))
         curvature = hessian.value - problem.regularizer.curvature(here)
-        first = inside.gradient(here, int(units * share * Allotment.FIRST))
+        first = inside.gradient(here, int(units * share * parts.first))
         step = damped(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
         there = problem.within_limit(here + step)
         spent += hessian.units + first.units
         start, here, share = here, there, 0.5
         mean = mean_curvature(curvature, hessian.scale, spread)
-        if curvature_change(there - start, there, curvature, mean, problem.third) <= _FAR:
+        again = int(units * share * (parts.hessian + parts.first))
+        affordable = spent + again + scores_units <= (1.0 - _KEPT) * units
+        if not affordable or curvature_change(there - start, there, curvature, mean, problem.third) <= _FAR:
             break
     last = inside.gradient(there, units - spent - scores_units)
     scores = _scores(inside, there, scores_units, robust)

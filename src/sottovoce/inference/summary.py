@@ -32,8 +32,8 @@ DECLARED = (
     "reaches that far says no more than the declaration"
 )
 NOT_CONVEX = (
-    "the released Hessian does not curve up in every direction: these weights need not be near a minimizer, "
-    "and intervals hold only if they are"
+    "the released Hessian curves down in some direction, by more than its noise: these weights need not be "
+    "near a minimizer, and intervals hold only if they are"
 )
 
 
@@ -160,7 +160,7 @@ def summarized(
         lines = _resolved(estimate, coding, error)
     else:
         remarks.append(UNRESOLVED)
-        if not estimate.is_convex:
+        if estimate.curves_down:
             remarks.append(NOT_CONVEX)
         with np.errstate(divide="ignore"):
             limits = (math.inf if within is None else within) / coding.sizes
