@@ -11,8 +11,7 @@ from benchmarks.leaderboard.regression import Regression
 
 RELATIONS = ("replace-one", "zero-out")
 CLASSIFIERS: dict[str, Contender] = {
-    "sottovoce (default)": ours("auto"),
-    "sottovoce majorize": ours("majorize"),
+    "sottovoce (default)": ours,
     "DP-GD, tuned for free": full_passes,
     "DP-SGD, tuned for free": batches,
     "double-noise Newton, tuned for free": newton,
@@ -23,8 +22,7 @@ CLASSIFIERS: dict[str, Contender] = {
     "DP-GD, tuning charged": charged_passes,
 }
 REGRESSORS: dict[str, Contender] = {
-    "sottovoce (default)": ours("auto"),
-    "sottovoce majorize": ours("majorize"),
+    "sottovoce (default)": ours,
     "private GD (Brown et al. 2024), tuned for free": full_passes,
     "AdaSSP (Wang 2018), ridge tuned for free": adaptive,
     "private GD, tuning charged": charged_passes,

@@ -63,7 +63,12 @@ def multiplier(asked: Question, chance: float, steps: int) -> float:
 
 
 def perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
-    """diffprivlib's logistic regression (Chaudhuri et al. 2011) at its best C."""
+    """diffprivlib's logistic regression (Chaudhuri et al. 2011) at its best C, one for both relations."""
+    return _perturbed(Question(asked.board, asked.epsilon, "replace-one"), tuple(seeds))
+
+
+@cache
+def _perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
     side = process("diffprivlib", "objective_process.py", asked.board)
 
     def fit(inverse: float, seed: int) -> list[np.ndarray]:

@@ -27,7 +27,7 @@ def document(cells: Sequence[Summary], seeds: int, store: Store, drawn: Sequence
         f"Written by `sottovoce reproduce`. {words.EXACT}",
         _how_to_read(),
         *made(store.sessions),
-        *(paragraph for grid in grids(cells, store) for paragraph in grid.markdown()),
+        *(paragraph for grid in grids(cells, seeds, store) for paragraph in grid.markdown()),
     ]
     for table in tables:
         of_table = [cell for cell in cells if cell.cell.table == table]
@@ -35,12 +35,13 @@ def document(cells: Sequence[Summary], seeds: int, store: Store, drawn: Sequence
     return "\n\n".join(parts) + "\n"
 
 
-def grids(cells: Sequence[Summary], store: Store) -> list[Grid]:
+def grids(cells: Sequence[Summary], seeds: int, store: Store) -> list[Grid]:
     """The tables that count over all others."""
     found = [tallies.solved(cells), tallies.claims(cells)]
     if any(trial.cell.method in batches.METHODS for trial in store.runs):
         found.append(batches.batches(store.runs))
-    return found
+    short = tallies.short(cells, seeds)
+    return [*found, short] if short.rows else found
 
 
 def made(sessions: Sequence[dict[str, Any]]) -> list[str]:

@@ -51,6 +51,37 @@ def solved(cells: Sequence[Summary]) -> Grid:
     )
 
 
+def short(cells: Sequence[Summary], seeds: int) -> Grid:
+    """Each cell of the paper's that has fewer runs than the paper's, and why."""
+    rows = [
+        [
+            cell.cell.table.title,
+            cell.cell.method,
+            f"{cell.cell.epsilon:g}",
+            f"{cell.runs} of {seeds}",
+            _why(cell),
+            figure((seeds - cell.runs) * _mean(cell.seconds)) if cell.runs else "",
+        ]
+        for cell in cells
+        if cell.printed is not None and cell.cell.calibration == "published" and cell.runs < seeds
+    ]
+    return Grid(
+        title="Cells with fewer seeds than the paper's",
+        note="As published. The paper prints a cross where one run does not stop, so one such run settles a "
+        "cell; the last column is what the other seeds would take of a processor.",
+        heads=("table", "method", "ε", "seeds run", "why no more", "seconds missing"),
+        rows=rows,
+    )
+
+
+def _why(cell: Summary) -> str:
+    if not cell.runs:
+        return "not run"
+    ran = "its run did" if cell.runs == 1 else f"{cell.runs - cell.stopped} of its {cell.runs} runs did"
+    cut = f": cut at {' or '.join(map(str, cell.cut_at))} visits" if cell.cut else ""
+    return f"settled, {ran} not stop{cut}" if cell.stopped < cell.runs else "stopped in all runs made"
+
+
 def claims(cells: Sequence[Summary]) -> Grid:
     """The figures on which each claim of the paper stands or falls here."""
     told: dict[str, Callable[[Sequence[Summary]], str]] = {

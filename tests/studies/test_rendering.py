@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sottovoce_studies import terminal, words
+from sottovoce_studies import tallies, terminal, words
 from sottovoce_studies.batches import needed
 from sottovoce_studies.charts import charts
 from sottovoce_studies.folder import write_all
@@ -60,6 +60,17 @@ def test_means_deviations_and_counts_are_those_of_the_runs() -> None:
     assert words.ours(three, 5)[-1] == "3 of 5 seeds run"
     (one,) = summarize([cell], runs, 1)
     assert words.ours(one, 1)[0] == "0.500"
+
+
+def test_every_published_cell_short_of_seeds_is_named_with_its_reason() -> None:
+    cells = [Cell(LOOSE, "opt", 0.2, "published"), Cell(LOOSE, "opt", 0.6, "published")]
+    cells += [Cell(LOOSE, "opt", 1.0, "published"), Cell(LOOSE, "opt", 1.0, "tight")]
+    tried = [Trial(cells[0], 0), *(Trial(cells[1], seed) for seed in range(5))]
+    runs = {trial: made_up(trial, stop="OUT_OF_BUDGET", cut=True) for trial in tried}
+    found = tallies.short(summarize(cells, runs, 5), 5)
+    named = [(epsilon, seeds, why) for _, _, epsilon, seeds, why, _ in found.rows]
+    cut = "settled, its run did not stop: cut at 300 visits"
+    assert named == [("0.2", "1 of 5", cut), ("1", "0 of 5", "not run")]
 
 
 def test_a_terminal_shows_ours_and_theirs(study: Study) -> None:
