@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
+from sottovoce.data import parquet as reading
 from sottovoce.data import spool as spooling
 from sottovoce.data.parquet_rows import SpooledRows, StreamedRows
 from sottovoce.data.spool import ArrayForm, Spool
@@ -30,6 +31,12 @@ def path(tmp_path):
     where = tmp_path / "table.parquet"
     pq.write_table(table_for("binary"), where, row_group_size=3001)
     return where
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch):
+    """A piece of every block."""
+    monkeypatch.setattr(reading, "PIECE_BYTES", 1)
 
 
 @pytest.fixture
@@ -175,3 +182,25 @@ def test_a_batch_reads_the_blocks_it_needs_and_gives_the_same_rows(path, folder,
     assert np.array_equal(taken.targets, rows.targets[indices])
     assert read == [0, rows.blocks - 1]
     assert rows.take(np.array([], dtype=np.int64)).n == 0
+
+
+@pytest.mark.parametrize("memory", [0, 2**19])
+def test_pieces_of_several_blocks_hold_the_same_blocks(path, folder, monkeypatch, memory):
+    whole = sv.Records.from_parquet(path, SCHEMA)._rows
+    single = sv.Records.from_parquet(path, SCHEMA, memory=memory, spool=folder)._rows
+    bytes_ = whole.layout.row_bytes * whole.block_length
+    monkeypatch.setattr(reading, "PIECE_BYTES", 2 * bytes_)
+    paired = sv.Records.from_parquet(path, SCHEMA, memory=memory, spool=folder)._rows
+    assert whole.blocks >= 3
+    assert [len(piece.targets) for piece in paired.run(0, 3)] == [
+        2 * whole.block_length,
+        whole.n - 2 * whole.block_length,
+    ]
+    for rows in (single, paired):
+        for index in range(whole.blocks):
+            one, other = whole.block(index), rows.block(index)
+            assert np.array_equal(one.features[:], other.features[:])
+            assert np.array_equal(one.targets, other.targets)
+        pieces = [piece.features[:] for piece in rows.run(1, rows.blocks)]
+        later = [whole.block(index).features[:] for index in range(1, whole.blocks)]
+        assert np.array_equal(np.concatenate(pieces), np.concatenate(later))

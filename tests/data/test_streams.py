@@ -50,6 +50,12 @@ def table_for(kind, n=N, seed=0):
     )
 
 
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch):
+    """A piece of every block."""
+    monkeypatch.setattr("sottovoce.data.parquet.PIECE_BYTES", 1)
+
+
 @pytest.fixture
 def file(tmp_path):
     def write(kind, *, table=None, group=3001):

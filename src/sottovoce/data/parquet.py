@@ -36,6 +36,9 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 BATCH_ROWS = 2**15
+PIECE_BYTES = 2**23
+"""Encoded rows that are held, spooled and mapped together: a few megabytes."""
+
 BUFFER_BYTES = 2**18
 """Bytes read ahead for each column: a column's whole share of a row group is never held."""
 
@@ -76,20 +79,25 @@ class ParquetSource(Sealed):
         return sum(_footer(file).num_rows for file in self.files)
 
     def read(self, first: int = 0) -> Generator[tuple[Any, NDArray[Any]], None, None]:
-        """Blocks of bounded rows from the row numbered `first` on, where a block begins, with their targets.
+        """Pieces of bounded rows from the row numbered `first` on, where a piece begins, with their targets.
 
-        All have as many rows as a block has, the last one fewer."""
-        pieces = in_pieces(self._chunks(first), max(BATCH_ROWS, self.layout.block_length))
-        with closing(ahead(pieces, self._bounded)) as bounded:
-            for blocks, values in bounded:
-                place = 0
-                for block in blocks:
-                    yield block, values[place : place + len(block)]
-                    place += len(block)
+        All have as many rows as a piece has, the last one fewer."""
+        with closing(ahead(in_pieces(self._chunks(first), self.piece), self._bounded)) as bounded:
+            yield from bounded
 
     @cached_property
     def layout(self) -> RowLayout:
         return RowLayout.of(self.schema)
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one encoded row."""
+        return 4 * self.layout.dim if self.compact is None else self.layout.row_bytes
+
+    @property
+    def piece(self) -> int:
+        """Rows of a piece: whole blocks."""
+        return max(1, PIECE_BYTES // (self.row_bytes * self.layout.block_length)) * self.layout.block_length
 
     @property
     def compact(self) -> RowLayout | None:
@@ -124,33 +132,27 @@ class ParquetSource(Sealed):
             while first >= held.row_group(group).num_rows:
                 first -= held.row_group(group).num_rows
                 group += 1
-            for chunk in _batches(file, group, tuple(self.spelled[name] for name in _wanted(self.schema))):
+            names = tuple(self.spelled[name] for name in _wanted(self.schema))
+            for chunk in _batches(file, group, names, max(BATCH_ROWS, self.piece)):
                 if first < chunk.num_rows:
                     yield chunk.slice(first)
                 first = max(0, first - chunk.num_rows)
         self.insist_unchanged()
 
-    def _bounded(self, piece: Any) -> tuple[list[Any], NDArray[Any]]:
-        """Blocks of a piece of the table, each an array of its own, and its targets."""
+    def _bounded(self, piece: Any) -> tuple[Any, NDArray[Any]]:
+        """The rows of a piece of the table, and its targets."""
 
         def column_of(name: str) -> Any:
             return piece.column(self.spelled[name])
 
         part = encoded_columns(piece.num_rows, column_of, self.schema, self.schema.target, self.lenient)
-        (numbers, codes), values = part.features, part.target
-        assert values is not None
-        length, blocks = self.layout.block_length, list[Any]()
-        for start in range(0, piece.num_rows, length):
-            span = slice(start, start + length)
-            block = Compact.joined(self.layout, [(numbers[:, span], codes[:, span])])
-            usable = np.ones(len(block), dtype=bool)
-            if self.compact is None:
-                stored = bound_dense(block, self.radius, False, usable)
-                stored.flags.writeable = False
-                blocks.append(stored)
-            else:
-                blocks.append(bound_compact(block, self.radius, usable).seal())
-        return blocks, values
+        assert part.target is not None
+        rows, usable = Compact.joined(self.layout, [part.features]), np.ones(piece.num_rows, dtype=bool)
+        if self.compact is not None:
+            return bound_compact(rows, self.radius, usable).seal(), part.target
+        stored = bound_dense(rows, self.radius, False, usable)
+        stored.flags.writeable = False
+        return stored, part.target
 
     def insist_unchanged(self) -> None:
         """Answers about two tables would share one guarantee."""
@@ -213,7 +215,7 @@ def _wanted(schema: Schema) -> tuple[str, ...]:
     return (*schema.names, *([schema.target.name] if schema.target else []))
 
 
-def _batches(file: Path, group: int, wanted: tuple[str, ...]) -> Iterator[Any]:
+def _batches(file: Path, group: int, wanted: tuple[str, ...], length: int = BATCH_ROWS) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -223,7 +225,7 @@ def _batches(file: Path, group: int, wanted: tuple[str, ...]) -> Iterator[Any]:
         pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened,
     ):
         groups = range(group, opened.num_row_groups)
-        yield from opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted))
+        yield from opened.iter_batches(length, row_groups=groups, columns=list(wanted))
         return
     raise DataError(f"{file} cannot be read as Parquet.")
 

@@ -6,7 +6,7 @@ Either way they are the same rows, in the same blocks, as if all were held in me
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
@@ -108,9 +108,9 @@ def read_rows(
     n, held = source.n, Held.of(source)
     if n < 1:
         raise DataError("the file has no rows.")
-    blocks = -(-n // held.length)
-    most = blocks if n * held.row_bytes <= memory else memory // (held.length * held.row_bytes)
-    spool = Spool(folder, forms=held.forms, blocks=blocks - most) if folder and most < blocks else None
+    pieces = -(-n // held.length)
+    most = pieces if n * source.row_bytes <= memory else memory // (held.length * source.row_bytes)
+    spool = Spool(folder, forms=held.forms, blocks=pieces - most) if folder and most < pieces else None
     targets, kept, start = np.empty(n), list[Any](), 0
     told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
     with waiting(progress, f"reading {n} rows{told}"):
@@ -124,13 +124,13 @@ def read_rows(
                 spool.append(held.arrays(features))
     if start != n:
         raise DataError("the Parquet file has another number of rows than its footer says.")
-    if spool is None and most < blocks:
+    if spool is None and most < pieces:
         return StreamedRows(source, tuple(kept), targets)
     return SpooledRows(source, tuple(kept), spool, targets)
 
 
 class Held(NamedTuple):
-    """How blocks of a source are held: compact, or dense where `layout` is None."""
+    """How a source is held, in pieces of `length` rows: compact, or dense where `layout` is None."""
 
     dim: int
     length: int
@@ -138,15 +138,11 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, source: ParquetSource) -> Held:
-        return cls(source.layout.dim, source.layout.block_length, source.compact)
-
-    @property
-    def row_bytes(self) -> int:
-        return 4 * self.dim if self.layout is None else self.layout.row_bytes
+        return cls(source.layout.dim, source.piece, source.compact)
 
     @property
     def forms(self) -> tuple[ArrayForm, ...]:
-        """The arrays of a block."""
+        """The arrays of a piece."""
         if self.layout is None:
             return (ArrayForm(np.dtype(np.float32), (self.length, self.dim)),)
         tiles, layout = self.length // self.layout.tile, self.layout
@@ -162,11 +158,15 @@ class Held(NamedTuple):
         """n rows of these arrays."""
         return arrays[0] if self.layout is None else Compact(self.layout, n, *arrays)
 
-    def taken(self, rows: Rows, indices: NDArray[np.int64], blocks: Iterable[tuple[int, Any]]) -> Rows:
-        """A copy of the rows at increasing `indices`, out of the numbered blocks that hold them."""
-        bounds = np.searchsorted(indices, self.length * np.arange(rows.blocks + 1))
+    def within(self, features: Any, first: int, last: int) -> Any:
+        """The rows of a piece from `first`, where a block begins, to `last`."""
+        return features[first:last] if self.layout is None else features.tiles(first, last)
+
+    def taken(self, rows: Rows, indices: NDArray[np.int64], pieces: Iterable[tuple[int, Any]]) -> Rows:
+        """A copy of the rows at increasing `indices`, out of the numbered pieces that hold them."""
+        bounds = np.searchsorted(indices, self.length * np.arange(-(-rows.n // self.length) + 1))
         parts = list[Any]()
-        for number, features in blocks:
+        for number, features in pieces:
             places = indices[bounds[number] : bounds[number + 1]] - number * self.length
             parts.append(features[places] if self.layout is None else features.columns(places))
         given = rows.targets[indices], chosen(rows.weights, indices)
@@ -176,19 +176,25 @@ class Held(NamedTuple):
 
 
 class _ParquetRows(Rows):
-    """The first blocks in memory."""
+    """The first pieces in memory."""
 
     __slots__ = ("_held", "_kept", "_source")
 
     def __init__(self, source: ParquetSource, kept: tuple[Any, ...], targets: Vector) -> None:
         self._held = Held.of(source)
-        super().__init__(targets, self._held.dim, self._held.length, layout=self._held.layout)
+        super().__init__(targets, self._held.dim, source.layout.block_length, layout=self._held.layout)
         self._source, self._kept = source, kept
+
+    def _block(self, number: int, features: Any, span: slice) -> Block:
+        """Rows `span` of the table out of the piece with this number, which has them all."""
+        start = number * self._held.length
+        within = self._held.within(features, span.start - start, span.stop - start)
+        return Block(within, self.targets[span], self.weights_in(span))
 
 
 @final
 class SpooledRows(_ParquetRows):
-    """The first blocks in memory and the others in a spool: any of them is at hand at any time."""
+    """The first pieces in memory and the others in a spool: any of them is at hand at any time."""
 
     __slots__ = ("_spool",)
 
@@ -199,23 +205,30 @@ class SpooledRows(_ParquetRows):
         self._spool = spool
 
     def block(self, index: int) -> Block:
+        return next(self.run(index, index + 1))
+
+    def run(self, first: int, last: int) -> Iterator[Block]:
         """Every pass asks for block 0, which is where a file that has changed is refused."""
-        if index == 0:
+        if first == 0:
             self._insist_unchanged()
-        span = self.span(index)
-        return Block(self._features(index), self.targets[span], self.weights_in(span))
+        start, stop = self.span(first).start, self.span(last - 1).stop
+        while start < stop:
+            number = start // self._held.length
+            end = min(stop, (number + 1) * self._held.length)
+            yield self._block(number, self._features(number), slice(start, end))
+            start = end
 
     def take(self, indices: NDArray[np.int64]) -> Rows:
         self._insist_unchanged()
-        wanted = np.unique(indices // self.block_length).tolist()
+        wanted = np.unique(indices // self._held.length).tolist()
         return self._held.taken(self, indices, ((number, self._features(number)) for number in wanted))
 
-    def _features(self, index: int) -> Any:
-        held = len(self._kept)
-        if self._spool is None or index < held:
-            return self._kept[index]
-        span = self.span(index)
-        return self._held.features(span.stop - span.start, self._spool.block(index - held))
+    def _features(self, number: int) -> Any:
+        """One piece."""
+        held, length = len(self._kept), self._held.length
+        if self._spool is None or number < held:
+            return self._kept[number]
+        return self._held.features(min(length, self.n - number * length), self._spool.block(number - held))
 
     def _insist_unchanged(self) -> None:
         if self._spool is not None:
@@ -224,7 +237,7 @@ class SpooledRows(_ParquetRows):
 
 @final
 class StreamedRows(_ParquetRows):
-    """The first blocks in memory; the others are decoded again at each pass."""
+    """The first pieces in memory; the others are decoded again at each pass."""
 
     __slots__ = ()
     streamed: ClassVar[bool] = True
@@ -234,12 +247,16 @@ class StreamedRows(_ParquetRows):
         return next(islice(self.read(), index, None))
 
     def read(self) -> Generator[Block, None, None]:
-        with closing(self._source.read(len(self._kept) * self.block_length)) as later:
-            blocks = chain(self._kept, (features for features, _ in later))
-            for index, features in enumerate(blocks):
-                span = self.span(index)
-                yield Block(features, self.targets[span], self.weights_in(span))
+        with closing(self._pieces()) as pieces:
+            for number, features in pieces:
+                first = number * self._held.length // self.block_length
+                for index in range(first, first + -(-len(features) // self.block_length)):
+                    yield self._block(number, features, self.span(index))
 
     def take(self, indices: NDArray[np.int64]) -> Rows:
-        blocks = ((number, block.features) for number, block in enumerate(self.read()))
-        return self._held.taken(self, indices, blocks)
+        with closing(self._pieces()) as pieces:
+            return self._held.taken(self, indices, pieces)
+
+    def _pieces(self) -> Generator[tuple[int, Any], None, None]:
+        with closing(self._source.read(len(self._kept) * self._held.length)) as later:
+            yield from enumerate(chain(self._kept, (features for features, _ in later)))
