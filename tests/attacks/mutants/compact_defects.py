@@ -10,9 +10,8 @@ COMPACT = (
     Mutant(
         "a code that means none counts as the last category",
         "kernels/compiled/compact_places.py",
-        "for place in range(base + k * stride, base + (k + 1) * stride):\n                        table[place]",
-        "for place in range(base + k * stride, base + (k + 1 + (k + 1 == size)) * stride):\n"
-        "                        table[place]",
+        "        for k in range(plan.sizes[c]):\n            own[plan.slots[c] + k] = plan.units[c] * w",
+        "        for k in range(plan.sizes[c] + 1):\n            own[plan.slots[c] + k] = plan.units[c] * w",
         f"{TESTS} -k any_code",
     ),
     Mutant(
@@ -74,7 +73,7 @@ COMPACT = (
     Mutant(
         "a centred blank row is as long as others",
         "kernels/compiled/lengths.py",
-        "if held != 0.0:",
+        "if constants[i] != 0.0:",
         "if True:",
         f"{TESTS} -k geometry",
     ),

@@ -76,8 +76,8 @@ LIMITS = (
     Mutant(
         "compiled passes forget the limit",
         "kernels/compiled/twins.py",
-        "return twin and twin._replace(slope=loss.limit)",
-        "return twin",
+        "slope=loss.limit if limited else twin.slope, ",
+        "",
         f"{_LIMITED} -k compiled_and_plain",
     ),
     Mutant(

@@ -119,15 +119,24 @@ def tables(plan: Places, w: Any, short: Any, table: Any) -> None:
     """Entries of w for the numbers, and for every joint place the sum of unit w of its codes, 0 for none."""
     for j in range(plan.columns.size):
         short[j] = w[plan.columns[j]]
+    own = np.zeros(plan.slots[-1])
+    for c in range(plan.sizes.size):
+        for k in range(plan.sizes[c]):
+            own[plan.slots[c] + k] = plan.units[c] * w[plan.starts[c] + k]
+    combined(plan, own, table)
+
+
+@compiled()
+def combined(plan: Places, own: Any, table: Any) -> None:
+    """For every joint place the sum of what its codes, "none" among them, have by themselves."""
     table[:] = 0.0
     for g in range(plan.firsts.size - 1):
         for c in range(plan.firsts[g], plan.firsts[g + 1]):
-            size, stride = plan.sizes[c], plan.strides[c]
+            size, stride, slot = plan.sizes[c], plan.strides[c], plan.slots[c]
             for base in range(plan.rooms[g], plan.rooms[g + 1], stride * (size + 1)):
-                for k in range(size):
-                    term = plan.units[c] * w[plan.starts[c] + k]
+                for k in range(size + 1):
                     for place in range(base + k * stride, base + (k + 1) * stride):
-                        table[place] += term
+                        table[place] += own[slot + k]
 
 
 @compiled()

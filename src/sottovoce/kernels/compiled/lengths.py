@@ -13,8 +13,9 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.data.compact import Compact
-from sottovoce.kernels.compiled.compact_places import places, plan_of
+from sottovoce.kernels.compiled.compact_places import combined, joint_room, places, plan_of, tile_places
 from sottovoce.kernels.compiled.jit import compiled
+from sottovoce.kernels.compiled.simd import WIDTH, fused, load, product, spread, store, zero
 from sottovoce.questions.geometry import Geometry
 
 
@@ -60,19 +61,32 @@ def _table(features: Compact, scale: Vector, shift: Vector) -> Vector:
 
 @compiled()
 def _compact(
-    index: Any, units: Any, numbers: Any, codes: Any, scale: Any, shift: Any, table: Any, out: Any
+    index: Any, units: Any, numbers: Any, codes: Any, scale: Any, shift: Any, own: Any, out: Any
 ) -> None:
     tiles, count, width = numbers.shape
     plan = places(index, units)
+    x, held, joint, table = (
+        numbers.reshape(-1),
+        codes.reshape(-1),
+        joint_room(plan, width),
+        np.empty(plan.rooms[-1]),
+    )
+    combined(plan, own, table)
+    squares = np.empty(width)
     for tile in range(tiles):
-        first = tile * width
-        for i in range(min(width, out.size - first)):
-            held = np.float64(numbers[tile, count - 1, i])
-            square = 0.0
+        first, base = tile * width, tile * count * width
+        tile_places(plan, held, tile, width, joint)
+        for i in range(0, width, WIDTH):
+            constant, a = load(x, base + (count - 1) * width + i), zero()
             for j in range(count):
-                z = scale[j] * (np.float64(numbers[tile, j, i]) - held * shift[j])
-                square += z * z
-            if held != 0.0:
-                for c in range(plan.sizes.size):
-                    square += table[plan.slots[c] + min(np.int64(codes[tile, c, i]), plan.sizes[c])]
+                z = fused(constant, spread(-shift[j]), load(x, base + j * width + i))
+                z = product(z, spread(scale[j]))
+                a = fused(z, z, a)
+            store(squares, i, a)
+        constants = x[base + (count - 1) * width : base + count * width]
+        for i in range(min(width, out.size - first)):
+            square = squares[i]
+            if constants[i] != 0.0:
+                for at in range(i, joint.size, width):
+                    square += table[joint[at]]
             out[first + i] = square

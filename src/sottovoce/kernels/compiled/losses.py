@@ -51,7 +51,10 @@ def tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any, values:
     """Sum of phi(t_i) over a run, and phi'(t_i) in `slopes`; both times what the record counts.
 
     `weights`, here and below, is empty where records have none; `values`, and `slopes` and the three `rooms`
-    below, are room for a run."""
+    below, are room for a run. Where sums of phi are not wanted, that of a logarithm is left out."""
+    if twin.family == LOGISTIC and not twin.valued:
+        _logistic_slopes(twin, t, targets, weights, slopes)
+        return 0.0
     if weights.size:
         return _counted_tangent(twin, t, targets, weights, slopes, values)
     if twin.family == LOGISTIC and twin.negative == twin.positive:
@@ -176,6 +179,20 @@ def _weighted_sum(twin: Twin, values: Any, targets: Any) -> float:
     for i in range(values.size):
         total += values[i] * _count(twin, targets[i])
     return total
+
+
+@compiled()
+def _logistic_slopes(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any) -> None:
+    for i in range(t.size):
+        s = twin.scale * (t[i] - twin.shift)
+        e = decay(s)
+        slopes[i] = max(-(e if s >= 0.0 else 1.0) / (1.0 + e), -twin.slope)
+    if weights.size:
+        for i in range(t.size):
+            slopes[i] *= weights[i] * _count(twin, targets[i])
+    else:
+        for i in range(t.size):
+            slopes[i] *= _count(twin, targets[i])
 
 
 @compiled(reorder=True)

@@ -28,7 +28,8 @@ class Twin(NamedTuple):
     """A loss as compiled code takes it: logistic ones of s = scale (t - shift), robust ones of t/scale, that
     of counts of t = <x, w> - shift.
 
-    `negative` and `positive` are what records of each class count; elsewhere both are 1."""
+    `negative` and `positive` are what records of each class count; elsewhere both are 1. `valued`: whether
+    sums of phi are wanted."""
 
     family: int
     margin: bool
@@ -39,6 +40,7 @@ class Twin(NamedTuple):
     high: float
     negative: float = 1.0
     positive: float = 1.0
+    valued: bool = True
 
 
 def twin_of(loss: Loss) -> Twin | None:
@@ -76,7 +78,6 @@ def twin_of(loss: Loss) -> Twin | None:
 
 def sloping_twin_of(loss: Loss) -> Twin | None:
     """The loss for passes that read phi' alone: limiting slopes is clamping them lower."""
-    if not isinstance(loss, Limited):
-        return twin_of(loss)
-    twin = twin_of(loss.base)
-    return twin and twin._replace(slope=loss.limit)
+    limited = isinstance(loss, Limited)
+    twin = twin_of(loss.base if limited else loss)
+    return twin and twin._replace(slope=loss.limit if limited else twin.slope, valued=False)
