@@ -76,8 +76,8 @@ LIMITS = (
     Mutant(
         "compiled passes forget the limit",
         "kernels/compiled/twins.py",
-        "slope=loss.limit if limited else twin.slope, ",
-        "",
+        "twin = twin._replace(slope=loss.limit)",
+        "pass",
         f"{_LIMITED} -k compiled_and_plain",
     ),
     Mutant(

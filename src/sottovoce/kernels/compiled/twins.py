@@ -78,6 +78,7 @@ def twin_of(loss: Loss) -> Twin | None:
 
 def sloping_twin_of(loss: Loss) -> Twin | None:
     """The loss for passes that read phi' alone: limiting slopes is clamping them lower."""
-    limited = isinstance(loss, Limited)
-    twin = twin_of(loss.base if limited else loss)
-    return twin and twin._replace(slope=loss.limit if limited else twin.slope, valued=False)
+    twin = twin_of(loss.base if isinstance(loss, Limited) else loss)
+    if twin is not None and isinstance(loss, Limited):
+        twin = twin._replace(slope=loss.limit)
+    return twin and twin._replace(valued=False)
