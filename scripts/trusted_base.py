@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +40,7 @@ print(*sorted(called))
 """
 
 
+@cache
 def called() -> set[str]:
     """Files whose functions a fit of arrays in memory calls."""
     found = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, check=True)
