@@ -130,19 +130,3 @@ def column_of(y: Any, n: int, name: str = "y") -> NDArray[Any]:
     if cells.holds_no_value(array):
         raise DataError(f"{name} must hold labels or numbers. Convert dates and other types first.")
     return np.asarray(array)
-
-
-def labelled(X: Any, y: Any) -> NDArray[Any]:
-    """y as an array whose entries no other entry has changed, if it has one for each row of X."""
-    with suppress(Exception):
-        labels = cells.array(y)
-        if labels.ndim == 1 and labels.size and _row_count(X) == labels.size:
-            return labels
-    raise DataError("y must have one dimension and an entry for each row of X.")
-
-
-def _row_count(X: Any) -> int:
-    """Rows of an array, a sparse matrix, a list or a dataframe; -1 where there are none to count."""
-    if not hasattr(X, "shape"):
-        return len(X) if isinstance(X, Sequence) else -1
-    return int(X.shape[0]) if X.shape else -1

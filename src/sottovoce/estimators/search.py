@@ -19,7 +19,6 @@ from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data import cells
 from sottovoce.data.targets import Range
-from sottovoce.data.validation import labelled
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
@@ -28,6 +27,7 @@ from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_h
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
+from sottovoce.evaluation.rows import labelled
 from sottovoce.privacy.oracle import CountOracle
 
 if TYPE_CHECKING:

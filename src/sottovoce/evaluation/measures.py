@@ -18,12 +18,11 @@ from typing import Any, Required, TypedDict, Unpack
 from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.data.files import read
 from sottovoce.data.persons import Persons
-from sottovoce.data.validation import labelled
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
 from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
-from sottovoce.evaluation.rows import readable
+from sottovoce.evaluation.rows import labelled, readable
 from sottovoce.privacy.oracle import CountOracle
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from sottovoce.data import cells
 from sottovoce.errors import DataError, ParameterError
 
 MADE_UP = 2
@@ -49,3 +52,19 @@ def made_up(X: Any) -> Any:
         zeros = np.zeros((MADE_UP, width))
         return sparse.csr_array(zeros) if sparse.issparse(X) else zeros
     return None
+
+
+def labelled(X: Any, y: Any) -> NDArray[Any]:
+    """y as an array whose entries no other entry has changed, if it has one for each row of X."""
+    with suppress(Exception):
+        labels = cells.array(y)
+        if labels.ndim == 1 and labels.size and _row_count(X) == labels.size:
+            return labels
+    raise DataError("y must have one dimension and an entry for each row of X.")
+
+
+def _row_count(X: Any) -> int:
+    """Rows of an array, a sparse matrix, a list or a dataframe; -1 where there are none to count."""
+    if not hasattr(X, "shape"):
+        return len(X) if isinstance(X, Sequence) else -1
+    return int(X.shape[0]) if X.shape else -1
