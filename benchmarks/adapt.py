@@ -6,8 +6,9 @@
 Noise is simulated by seeds from 2000 on, which chose nothing. The rivals are DP gradient descent and DP-SGD
 (Poisson batches) with clipped gradients under the same relation (replace one); rate, steps, clipping,
 momentum and averaging are tuned by the exact loss at no charge on other seeds. Figures go to
-benchmarks/results/adapt.json and, as tables, to docs/adapt-results.md. All exact numbers are computed
-outside the private runs, from public data. Covertype is in the package; IJCNN1 and Adult are read from the
+benchmarks/results/adapt.json and, as tables, to docs/adapt-results.md, row by row: a run that was stopped
+goes on where it was, `--anew` forgets the rows of before. All exact numbers are computed outside the private
+runs, from public data. Covertype is in the package; IJCNN1 and Adult are read from the
 folder that SOTTOVOCE_DATA names.
 """
 
@@ -16,7 +17,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -115,21 +118,26 @@ def pixels() -> list[dict[str, object]]:
     return rows
 
 
+def resumed(suite: str, name: str, epsilon: float, make: Callable[[], dict[str, object]]) -> None:
+    """Make a row and keep it, unless it is there."""
+    rows = kept().get(suite, [])
+    if (name, epsilon) not in {(found["table"], found["epsilon"]) for found in rows}:
+        rows.append(make())
+        print(rows[-1], flush=True)
+        keep(suite, rows)
+
+
 def small() -> list[dict[str, object]]:
-    """Cell by cell, each kept as it comes: a run that was stopped goes on where it was."""
-    rows = kept().get("small", [])
-    done = {(found["table"], found["epsilon"]) for found in rows}
     for name in made.SMALL:
         task = made.small(name)
-        for epsilon in made.SMALL_EPSILONS:
-            if (name, epsilon) in done:
-                continue
+
+        def cell(epsilon: float, task: made.Table = task) -> dict[str, object]:
             found = row(task, epsilon, ("adapt", "majorize"), "loss")
-            found |= rivals(task, epsilon, "loss") | {"not private": task.judge(task.best[0])["loss"]}
-            rows.append(found)
-            print(found, flush=True)
-            keep("small", rows)
-    return rows
+            return found | rivals(task, epsilon, "loss") | {"not private": task.judge(task.best[0])["loss"]}
+
+        for epsilon in made.SMALL_EPSILONS:
+            resumed("small", name, epsilon, partial(cell, epsilon))
+    return kept()["small"]
 
 
 def regression() -> list[dict[str, object]]:
@@ -144,12 +152,11 @@ def regression() -> list[dict[str, object]]:
 
 def scale() -> list[dict[str, object]]:
     """Every numeric column shrunk to a twentieth, in the middle of its range and at its end."""
-    tables = [{}, *({"column": name, "end": end} for name in NUMERIC for end in (False, True))]
-    rows = []
-    for options in (*tables, {"column": "Elevation", "end": True, "declared": False}):
-        rows.append(row(made.rescaled(**options), 1.0, ("adapt", "majorize"), "excess"))
-        print(rows[-1], flush=True)
-    return rows
+    shrunk: list[dict[str, Any]] = [{"column": name, "end": end} for name in NUMERIC for end in (False, True)]
+    for options in ({}, *shrunk, {"column": "Elevation", "end": True, "declared": False}):
+        task = made.rescaled(**options)
+        resumed("scale", task.name, 1.0, partial(row, task, 1.0, ("adapt", "majorize"), "excess"))
+    return kept()["scale"]
 
 
 def trap() -> list[dict[str, object]]:
@@ -192,6 +199,8 @@ def page(figures: dict[str, list[dict[str, object]]]) -> str:
         "Written by `python -m benchmarks.adapt <table>`: means and worst of five seeds that chose nothing.",
     ]
     for suite, rows in figures.items():
+        if not rows:
+            continue
         heads = list(rows[0])
         lines += ["", f"## {suite}", "", f"    python -m benchmarks.adapt {suite}", ""]
         lines += ["| " + " | ".join(heads) + " |", "| " + " | ".join("---" for _ in heads) + " |"]
@@ -216,7 +225,11 @@ def keep(suite: str, rows: list[dict[str, object]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.adapt", description=__doc__)
     parser.add_argument("suites", nargs="+", choices=SUITES)
-    for suite in parser.parse_args().suites:
+    parser.add_argument("--anew", action="store_true", help="forget the rows of these tables first")
+    chosen = parser.parse_args()
+    for suite in chosen.suites:
+        if chosen.anew:
+            keep(suite, [])
         keep(suite, SUITES[suite]())
 
 
