@@ -216,7 +216,9 @@ def test_more_noise_costs_more_and_never_more_than_doing_nothing() -> None:
     assert found[0] == pytest.approx(0.5 * 20 * 1e-8 / 0.19, rel=1e-3)
 
 
-def heard(truth: np.ndarray, noise: float, bend: float, steps: int, seed: int = 0) -> tuple[Posterior, float]:
+def heard(
+    truth: np.ndarray, noise: float, bend: float | np.ndarray, steps: int, seed: int = 0
+) -> tuple[Posterior, float]:
     """A posterior that heard noisy gradients of a quadratic risk, and its squared error."""
     rng, size = np.random.default_rng(seed), truth.size
     moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
@@ -245,6 +247,14 @@ def test_the_posterior_finds_curvature_that_the_second_moments_hide() -> None:
         posterior, error = heard(truth, 1e-3, bend, 30)
         assert error < 1e-3
         assert posterior.unknown < 0.1
+
+
+def test_curvature_misjudged_from_direction_to_direction_dies_out_where_answers_are_precise() -> None:
+    """And only there: where they are not, the mean of all of them is worth more than the last ones."""
+    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
+    bend = np.random.default_rng(2).uniform(0.3, 1.3, 20)
+    for noise, most in ((1e-4, 2e-5), (0.03, 0.1)):
+        assert np.mean([heard(truth, noise, bend, 30, seed)[1] for seed in range(5)]) < most
 
 
 def test_noise_alone_moves_the_posterior_little() -> None:

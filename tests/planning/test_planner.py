@@ -93,6 +93,15 @@ def test_the_first_answers_have_exactly_the_planned_noise(method: str) -> None:
             assert scales[kind][0] == noise[kind].first  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("n", "dim", "numbers"), [(5000, 4, 8), (500, 30, 31)])
+def test_adapt_plans_the_moments_that_it_asks_for(n: int, dim: int, numbers: int) -> None:
+    """A square for each column where they can be told apart, else one for all of them."""
+    _, scales = asked(logistic(n, dim), method="adapt")
+    planned = noise_of(plan(n=n, dim=dim, method="adapt"))["column moments"]
+    assert planned.first == scales["column moments"][0]  # type: ignore[attr-defined]
+    assert planned.norm == pytest.approx(planned.scale * math.sqrt(numbers))  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("method", ["opt", "opt-ls", "2opt", "2opt-ls", "tr"])
 def test_published_noise_is_planned_for_every_answer(method: str) -> None:
     """The paper's sensitivities do not depend on the weights: every gradient has the planned noise."""

@@ -255,8 +255,10 @@ class Descent:
     def _lowest(self, u: Matrix) -> Vector:
         """Where to ask about u: at the weights of least penalty that predict alike. The answer is then the
         gradient of the risk with that least penalty."""
-        geometry = self.chosen.geometry
-        return geometry.from_user(self.least.at(geometry.to_user(self._back(u))))
+        geometry, point = self.chosen.geometry, self._back(u)
+        w = geometry.to_user(point)
+        lowest = self.least.at(w)
+        return point if lowest is w else geometry.from_user(lowest)
 
     def _hear_missing(self, u: Matrix, answer: Answer[Vector]) -> None:
         """The derivative along d in the user's weights is <M'^-1 d, g>, g the gradient as asked."""

@@ -10,6 +10,7 @@ from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.adapt import insist_adaptable, share, steps_for
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Prospect
+from sottovoce.methods.grouping import sharing
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.questions import ColumnMoments, GradientNorm, Gram, Hessian
 
@@ -51,9 +52,10 @@ class AdaptProspect(Prospect):
 
     def costs(self, quotes: Quotes) -> Costs:
         method = self.method
+        shared = sharing(quotes.problem, math.sqrt(quotes.prices.mu_squared(quotes.units)))
         noise = (
             gradients(quotes, self._steps(quotes)),
-            quotes.noise(lambda _: ColumnMoments(), int(quotes.units * method.moments_share)),
+            quotes.noise(lambda _: ColumnMoments(groups=shared), int(quotes.units * method.moments_share)),
             quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)),
             *self._measured(quotes),
         )

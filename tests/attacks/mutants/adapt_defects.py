@@ -51,6 +51,20 @@ ADAPT = (
         f"{_TESTS} -k noise_allows",
     ),
     Mutant(
+        "errors of the curvature never die out",
+        "methods/posterior.py",
+        "return np.asarray(self.priors / (self.priors + _TELLING * noise))",
+        "return np.zeros_like(noise)",
+        f"{_TESTS} -k dies_out",
+    ),
+    Mutant(
+        "the last answer believed however noisy",
+        "methods/posterior.py",
+        "return np.asarray(self.priors / (self.priors + _TELLING * noise))",
+        "return np.ones_like(noise)",
+        f"{_TESTS} -k dies_out",
+    ),
+    Mutant(
         "step in the wrong direction",
         "methods/posterior.py",
         "moved = -answer / bends[:, None, :]",
