@@ -101,7 +101,7 @@ def test_refusals_come_before_the_charge() -> None:
     budget = sv.Budget(epsilon=1.0, delta=1e-5)
     for risk in (
         problems.sigmoid(),
-        sv.Risk(problems.classification(), sv.losses.Logistic(), class_weights={-1: 1.0, 1: 1.0}),
+        sv.Risk(problems.classification(), sv.losses.Logistic(), class_weights={-1: 1.0, 1: 2.0}),
     ):
         ledger = sv.Ledger(budget)
         oracle = Oracle(risk, ledger.run(budget), SimulatedNoise(0))

@@ -99,10 +99,10 @@ def test_a_weighted_run_favours_the_heavy_label() -> None:
         risk.records, sv.losses.Logistic(), sv.regularizers.L2(1e-3), class_weights={-1: 1.0, 1: 1.0}
     )
     same = [
-        sv.minimize(each, budget=sv.Budget(epsilon=2.0, delta=1e-5), method="cubic", simulate=3).weights
+        sv.minimize(each, budget=sv.Budget(epsilon=2.0, delta=1e-5), simulate=3).weights
         for each in (risk, heavy)
     ]
-    assert same[0] == pytest.approx(same[1], rel=1e-9)
+    assert np.array_equal(*same)
     records = sv.Records.from_arrays(
         np.zeros((4000, 1)), np.where(np.arange(4000) % 2, 1, -1), labels=(-1, 1), intercept=True
     )

@@ -266,7 +266,7 @@ def test_majorize_learns_several_classes_under_one_budget() -> None:
     result = sv.minimize(risk, budget=BUDGET, ledger=ledger, method="majorize", simulate=0)
     assert ledger.units_spent <= ledger.units_cap
     W = result.weights.reshape(4, 5)
-    assert np.mean((X @ W[:, :4].T + W[:, 4]).argmax(axis=1) == y) > 0.84
+    assert np.mean((X @ W[:, :4].T + W[:, 4]).argmax(axis=1) == y) > 0.848
     assert np.linalg.norm(risk.gradient(result.weights)) <= result.certificate.gradient_norm_at_most
     smallest = risk.smallest_eigenvalue(result.weights)
     assert smallest >= result.certificate.curvature_at_least - 1e-12  # the eigenvalue solver rounds

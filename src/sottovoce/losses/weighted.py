@@ -75,7 +75,7 @@ class ClassWeighted(Loss):
 
 
 def class_weighted(loss: Loss, labels: tuple[object, ...] | None, weights: object) -> Loss:
-    """The loss with `weights` = {label: weight} for both declared labels; None leaves it as it is."""
+    """The loss with `weights` = {label: weight} for both declared labels; 1 for both is the loss itself."""
     if weights is None:
         return loss
     if not isinstance(weights, Mapping):
@@ -91,4 +91,5 @@ def class_weighted(loss: Loss, labels: tuple[object, ...] | None, weights: objec
             "{label: weight, ...}."
         )
     negative, positive = (weights[label] for label in labels)
-    return ClassWeighted(loss, negative, positive)
+    found = ClassWeighted(loss, negative, positive)
+    return loss if negative == positive == 1.0 else found
