@@ -10,7 +10,8 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.methods.adapt import Adapt, share
+from sottovoce.methods.adapt import Adapt
+from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.coordinates import Belief, Coordinates, Spreads, groups
 from sottovoce.methods.log_odds import LIMITS, log_odds, secants
 from sottovoce.methods.outlook import Outlook
@@ -109,6 +110,20 @@ def test_shares_grow_and_add_up() -> None:
         left -= paid[-1]
     assert left == pytest.approx(0.0, abs=1e-12)
     assert np.all(np.diff(paid) > 0.0)
+
+
+def test_a_strong_signal_takes_more_steps_where_answers_are_precise_and_only_there() -> None:
+    rng = np.random.default_rng(21)
+    X = rng.normal(size=(20_000, 3)) / 6.0
+    taken = {}
+    for strength, epsilon in ((60.0, 12.0), (60.0, 0.1), (6.0, 12.0)):
+        y = np.where(rng.random(20_000) < 1.0 / (1.0 + np.exp(-strength * X[:, 0])), 1, -1)
+        risk = sv.Risk(sv.Records.from_arrays(X, y, labels=(-1, 1)), sv.losses.Logistic())
+        run = sv.minimize(risk, budget=sv.Budget(epsilon, 1e-6), method="adapt", simulate=2)
+        taken[strength, epsilon] = sum(row.kind == "adapted step" for row in run.trace)
+        assert run.stop is sv.Stop.FINISHED
+    assert 30 < taken[60.0, 12.0] <= 120
+    assert taken[60.0, 0.1] == taken[6.0, 12.0] == 30
 
 
 def table(columns: int) -> sv.Risk:

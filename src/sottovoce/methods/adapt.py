@@ -11,6 +11,7 @@ import numpy as np
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
+from sottovoce.methods.adapt_paces import share, slowed, steps_for
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
@@ -18,7 +19,7 @@ from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.log_odds import LIMITS
 from sottovoce.methods.loop import Goal, Method, Walk
 from sottovoce.methods.measurement import curvature_in_doubt, measure
-from sottovoce.methods.outlook import Outlook
+from sottovoce.methods.outlook import Outlook, moved_by
 from sottovoce.methods.posterior import Posterior
 from sottovoce.methods.propagation import Passage, noise_along
 from sottovoce.methods.second_moments import SecondMoments
@@ -147,14 +148,18 @@ class Descent:
         """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
         geometry = self.chosen.geometry
         u = self._turned(geometry.from_user(walk.w))
-        mean, weight, told = np.zeros_like(u), 0, np.zeros_like(u[0])
+        planned = self.steps
         passages: list[Passage] = []
-        counted: list[int] = []
-        for step in range(self.steps):
+        units: list[int] = []
+        places: list[Matrix] = []
+        while len(units) < self.steps:
             question, place = self._question(u, first=not np.any(u))
-            usual = moved_by(self.inside, question) / self.mu * math.sqrt(self.steps)
-            part = share(step, self.steps)
-            if step == 0:
+            least = moved_by(self.inside, question) / self.mu
+            if 2 * len(units) < self.steps:
+                self.steps = max(self.steps, round(planned * slowed(self._outlook(), least, self._flattened)))
+            usual = least * math.sqrt(self.steps)
+            part = share(len(units), self.steps)
+            if not units:
                 part = max(part, self._first_share(usual))
             answer = self.inside.ask(question, int((walk.ask.units_left - kept) * part))
             self._hear_missing(u, answer)
@@ -163,16 +168,17 @@ class Descent:
                 gradient = gradient - gradient.mean(axis=0)
             self.posterior.hear(u, gradient, answer.scale, self.bends.curves(self.posterior, place), usual)
             u = self._within(self.posterior.estimate)
-            counted.append(answer.units if 2 * step >= self.steps - 1 else 0)
+            units.append(answer.units)
+            places.append(u)
             if self.posterior.passage is not None:
                 passages.append(self.posterior.passage)
-            if counted[-1]:
-                mean, weight = mean + answer.units * u, weight + answer.units
-                told = self.posterior.told(usual, self._curvature)[int(np.argmax(self.posterior.weights))]
             self._note(walk, answer, geometry.to_user(self._back(u)))
-        ended = told * mean / max(weight, 1) + (1.0 - told) * u
-        ends = [told * (units / max(weight, 1)) for units in counted]
+        told = self.posterior.told(usual, self._curvature)[int(np.argmax(self.posterior.weights))]
+        counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
+        weight = max(sum(counted), 1)
+        ends = [told * (paid / weight) for paid in counted]
         ends[-1] = ends[-1] + (1.0 - told)
+        ended = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
         basis = geometry.matrix.T @ self.vectors
         self.noise = noise_along(basis, passages, ends, len(u), centred=True)
         return walk.problem.within_limit(self.least.at(geometry.to_user(self._back(ended))))
@@ -197,6 +203,11 @@ class Descent:
     @property
     def _curvature(self) -> float:
         return self.bends.at(self._deviation)
+
+    @property
+    def _flattened(self) -> float:
+        """How many times less the loss bends at the weights found than at 0."""
+        return self.bends.at(0.0) / self.bends.at(math.sqrt(self.posterior.found))
 
     def _outlook(self) -> Outlook:
         signal = self.posterior.whole * (self._deviation**2 / float(self.posterior.whole.sum()))
@@ -269,22 +280,6 @@ class Descent:
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))
-
-
-def share(step: int, steps: int) -> float:
-    """The part of what is left that this step takes when shares grow as the root of the step's number."""
-    return math.sqrt(step + 1.0) / math.fsum(math.sqrt(later + 1.0) for later in range(step, steps))
-
-
-def steps_for(problem: Problem, steps: int) -> int:
-    """Twice as many where outputs are several: their curvature differs most from what is believed of it."""
-    return 2 * steps if problem.outputs > 1 else steps
-
-
-def moved_by(ask: Questions, question: Question[Vector]) -> float:
-    """How far one record moves the answer, read off a price: units are the square of moves over scale."""
-    scale = ask.problem.slope * ask.problem.influence / ask.problem.n
-    return scale * math.sqrt(ask.mu_squared(ask.price(question, scale)))
 
 
 def insist_adaptable(problem: Problem) -> None:

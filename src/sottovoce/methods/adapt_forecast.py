@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.methods.adapt import insist_adaptable, share, steps_for
+from sottovoce.methods.adapt import insist_adaptable
+from sottovoce.methods.adapt_paces import share, steps_for
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Prospect
 from sottovoce.methods.grouping import sharing

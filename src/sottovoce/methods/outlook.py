@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from sottovoce.arrays import Vector
+
+if TYPE_CHECKING:
+    from sottovoce.questions import Question, Questions
 
 
 @final
@@ -32,3 +36,9 @@ class Outlook:
         v r/(v + r), and each unit of that costs h/2."""
         left = noise**2 / (self.curvature**2 * self.spectrum)
         return 0.5 * self.curvature * float((self.signal * left / (self.signal + left)).sum())
+
+
+def moved_by(ask: Questions, question: Question[Vector]) -> float:
+    """How far one record moves the answer, read off a price: units are the square of moves over scale."""
+    scale = ask.problem.slope * ask.problem.influence / ask.problem.n
+    return scale * math.sqrt(ask.mu_squared(ask.price(question, scale)))

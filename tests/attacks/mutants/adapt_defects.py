@@ -120,4 +120,11 @@ ADAPT = (
         "within_limit(geometry.to_user(self._back(ended)))",
         f"{_LEAST} -k end_of_its_range",
     ),
+    Mutant(
+        "more steps however noisy the answers",
+        "methods/adapt_paces.py",
+        "outlook.excess(least) > _PRECISE * outlook.at_stake",
+        "outlook.at_stake < 0.0",
+        f"{_TESTS} -k takes_more_steps",
+    ),
 )

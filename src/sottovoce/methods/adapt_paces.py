@@ -1,0 +1,34 @@
+"""How many steps `adapt` takes, and what each may cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sottovoce.methods.outlook import Outlook
+    from sottovoce.problem import Problem
+
+_FLATTENED, _MOST, _PRECISE = 3.0, 4.0, 1e-4
+"""Steps grow where the loss bends less than a third of what it does at 0, to at most four times as many, if
+noise alone loses less than a ten thousandth of what is at stake."""
+
+
+def share(step: int, steps: int) -> float:
+    """The part of what is left that this step takes when shares grow as the root of the step's number."""
+    return math.sqrt(step + 1.0) / math.fsum(math.sqrt(later + 1.0) for later in range(step, steps))
+
+
+def steps_for(problem: Problem, steps: int) -> int:
+    """Twice as many where outputs are several: their curvature differs most from what is believed of it."""
+    return 2 * steps if problem.outputs > 1 else steps
+
+
+def slowed(outlook: Outlook, least: float, flattened: float) -> float:
+    """How many times as many steps a strong signal takes, as the loss bends less and less on the way.
+
+    Only where noise is small, `least` being that of one answer for the whole budget: more steps mean noisier
+    answers. `flattened` is how many times less the loss bends at the weights found than at 0."""
+    if outlook.excess(least) > _PRECISE * outlook.at_stake:
+        return 1.0
+    return min(max(1.0, flattened / _FLATTENED), _MOST)
