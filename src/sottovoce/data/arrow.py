@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,28 @@ def numbers(values: np.ndarray[Any, Any]) -> Any:
     whole = values.dtype.kind in "iu"
     wide = np.ascontiguousarray(values, dtype=np.int64 if whole else np.float64)
     return pa.Array.from_buffers(pa.int64() if whole else pa.float64(), len(wide), [None, pa.py_buffer(wide)])
+
+
+def small(column: Any) -> np.ndarray[Any, Any] | None:
+    """Memory, as unsigned numbers, of an Arrow array of whole numbers of 8 or 16 bits, none missing, that has
+    at least as many cells as its type has numbers; None of any other column."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.Array) or not pa.types.is_integer(column.type):
+        return None
+    if column.type.bit_width > 16 or len(column) < 2**column.type.bit_width or column.null_count:
+        return None
+    kind = np.dtype(f"u{column.type.bit_width // 8}")
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+
+
+@lru_cache(maxsize=8)
+def all_of(kind: Any) -> Any:
+    """Every number that such a type can hold, in the order of its memory as unsigned ones."""
+    import pyarrow as pa
+
+    held = np.arange(2**kind.bit_width, dtype=f"u{kind.bit_width // 8}")
+    return pa.Array.from_buffers(kind, held.size, [None, pa.py_buffer(held)])
 
 
 def given(column: Any) -> Mask:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -93,7 +94,15 @@ def codes(column: Any, labels: Sequence[Label], spelling: Spelling = LETTERS) ->
         encoded = _text(plain).dictionary_encode()
         found = np.array([book.code(text) for text in encoded.dictionary.to_pylist()], dtype=np.intp)
         return _taken(found, _places(encoded), -1)
+    elif (memory := arrow.small(plain)) is not None:
+        return np.take(_all_codes(plain.type, tuple(labels), spelling), memory, mode="clip")
     return _matched(numbers(plain), book.numbers)
+
+
+@lru_cache(maxsize=256)
+def _all_codes(kind: Any, labels: tuple[Label, ...], spelling: Spelling) -> Codes:
+    """The codes of all that a type of small whole numbers can hold."""
+    return _matched(numbers(arrow.all_of(kind)), Codebook(labels, spelling).numbers)
 
 
 def holds(column: Any) -> NDArray[np.bool_]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.data import cells
+from sottovoce.data import arrow, cells
 from sottovoce.data.cell import Codebook
-from sottovoce.data.columns import Indicators
+from sottovoce.data.columns import Column, Indicators
 from sottovoce.data.compact import Stored
 from sottovoce.data.dates import DatePart
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.reading import Reading
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
 from sottovoce.errors import DataError
@@ -62,13 +64,13 @@ def encode_columns(schema: Schema, n: int, column_of: Callable[[str], Any]) -> t
     places: dict[str, Positions] = {}
     place = 0
     for column in schema.columns:
-        reading = schema.reading(column)
+        reading, held = schema.reading(column), column_of(column.source)
         if isinstance(column, Indicators) and column.one_hot:
-            found = places[column.name] = column.places(column_of(column.source), reading)
+            found = places[column.name] = column.places(held, reading)
             _put(found, layout, codes, len(places) - 1)
         else:
             span = spans[column.name] = numbers[place : place + len(column.features)].T
-            column.fill(span, column_of(column.source), reading, unit)
+            _fill(span, held, column, reading, unit)
             place += span.shape[1]
     widths = {column.name: len(column.features) for column in schema.columns}
     coded = len(places)
@@ -88,6 +90,25 @@ def encode_columns(schema: Schema, n: int, column_of: Callable[[str], Any]) -> t
         place += width
     numbers[place] = unit
     return numbers, codes
+
+
+def _fill(span: Stored, held: Any, column: Column, reading: Reading, unit: float) -> None:
+    """`column.fill`; of small whole numbers that are fewer than the cells, looked up."""
+    memory = arrow.small(held)
+    if memory is None:
+        column.fill(span, held, reading, unit)
+        return
+    for out, table in zip(span.T, _all_features(column, reading, unit, held.type), strict=True):
+        np.take(table, memory, out=out, mode="clip")
+
+
+@lru_cache(maxsize=256)
+def _all_features(column: Column, reading: Reading, unit: float, kind: Any) -> Stored:
+    """The features of all that a type can hold, feature by feature."""
+    cells_ = arrow.all_of(kind)
+    block = np.zeros((len(cells_), len(column.features)), dtype=np.float32)
+    column.fill(block, cells_, reading, unit)
+    return np.ascontiguousarray(block.T)
 
 
 def _put(places: Positions, layout: RowLayout, codes: NDArray[Any], number: int) -> None:

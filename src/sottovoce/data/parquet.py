@@ -78,11 +78,18 @@ class ParquetSource(Sealed):
         """Rows in all files, from their footers."""
         return sum(_footer(file).num_rows for file in self.files)
 
-    def read(self, first: int = 0) -> Generator[tuple[Any, NDArray[Any]], None, None]:
+    def read(
+        self, first: int = 0, encode: Callable[[NDArray[Any]], Vector] = np.asarray
+    ) -> Generator[tuple[Any, Vector], None, None]:
         """Pieces of bounded rows from the row numbered `first` on, where a piece begins, with their targets.
 
-        All have as many rows as a piece has, the last one fewer."""
-        with closing(ahead(in_pieces(self._chunks(first), self.piece), self._bounded)) as bounded:
+        All have as many rows as a piece has, the last one fewer. `encode` is applied to the targets."""
+
+        def work(piece: Any) -> tuple[Any, Vector]:
+            features, values = self._bounded(piece)
+            return features, encode(values)
+
+        with closing(ahead(in_pieces(self._chunks(first), self.piece), work)) as bounded:
             yield from bounded
 
     @cached_property

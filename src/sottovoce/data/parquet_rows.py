@@ -114,8 +114,7 @@ def read_rows(
     targets, kept, start = np.empty(n), list[Any](), 0
     told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
     with waiting(progress, f"reading {n} rows{told}"):
-        for features, given in source.read():
-            codes = encode(given)
+        for features, codes in source.read(encode=encode):
             targets[start : start + len(codes)] = codes
             start += len(codes)
             if len(kept) < most:

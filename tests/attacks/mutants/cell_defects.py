@@ -11,6 +11,13 @@ LAYOUT = "tests/estimators/test_layout.py"
 
 READING = (
     Mutant(
+        "small whole numbers looked up past where their column begins",
+        "data/arrow.py",
+        "return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]",
+        "return np.frombuffer(column.buffers()[1], kind)[: len(column)]",
+        "tests/data/test_small_numbers.py",
+    ),
+    Mutant(
         "decimals rounded by the column's scale",
         "data/cells.py",
         "        return _decimal_numbers(plain)\n",
