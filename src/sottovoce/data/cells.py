@@ -35,7 +35,6 @@ T = TypeVar("T", np.float64, np.intp)
 NUMBERS, TEXT = "biufc", "OUTS"
 """Kinds of NumPy arrays that are read: numbers in bulk, text and objects one by one."""
 
-
 _DENSEST = 4096
 """Largest distance of two declared whole numbers up to which a table is made of all between them."""
 
@@ -260,9 +259,8 @@ def _matched(values: Vector, wanted: dict[float, int]) -> Codes:
 
 
 def _looked_up(values: Vector, keys: Vector, order: Codes) -> Codes:
-    """As `_matched`, for whole numbers close together: by a table of all from the least to the largest.
-
-    A place may come from a value nearby, by rounding: what it stands for is compared with the value."""
+    """As `_matched`, by a table from the least whole number to the largest; what a place stands for is
+    compared with the value, since rounding may bring it from one nearby."""
     table = np.full(int(keys[-1] - keys[0]) + 1, -1, dtype=np.intp)
     table[(keys - keys[0]).astype(np.intp)] = order
     with np.errstate(invalid="ignore"):
@@ -280,8 +278,7 @@ def _places(encoded: Any) -> NDArray[np.int64]:
 
 def _taken(values: NDArray[T], places: NDArray[Any], absent: float) -> NDArray[T]:
     """values[places], `absent` at -1."""
-    taken: NDArray[T] = np.append(values, np.array(absent, values.dtype))[places]
-    return taken
+    return np.asarray(np.append(values, np.array(absent, values.dtype))[places])
 
 
 def _floats(column: Any) -> Vector:
