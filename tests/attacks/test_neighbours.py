@@ -22,6 +22,7 @@ from sottovoce.questions import (
     Backtrack,
     ColumnMoments,
     CurvatureProduct,
+    Flattening,
     Geometry,
     Gradient,
     GradientNorm,
@@ -49,7 +50,7 @@ LOSSES: dict[str, Any] = {
     "residual": PseudoHuber(0.5),
     "softmax": None,
 }
-KINDS = (None, "scaled", "centred", "turned")
+KINDS = (None, "scaled", "centred", "turned", "flattened")
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,10 @@ def decoded(genes: Any, loss: str, kind: str | None) -> Choice:
         scale=np.exp(shape[:COLUMNS]),
         cap=math.exp(single[0]),
         ceiling=1.0 + abs(single[5]),
-        shift=shift if kind in ("centred", "turned") else None,
+        shift=shift if kind in ("centred", "turned", "flattened") else None,
         constant=COLUMNS - 1,
         turn=turn.reshape(COLUMNS, COLUMNS) if kind == "turned" else None,
+        flattening=_flattening(turn) if kind == "flattened" else None,
     )
     return Choice(
         records=((rows[0], labels[0], weights[0]), (rows[1], labels[1], weights[1])),
@@ -122,6 +124,11 @@ def decoded(genes: Any, loss: str, kind: str | None) -> Choice:
         balance=math.exp(single[3]),
         limit=max(0.01, 0.99 / (1.0 + math.exp(-2.0 * single[4]))),
     )
+
+
+def _flattening(turn: Any) -> Flattening:
+    """Two directions of length 1 that need not be at right angles."""
+    return Flattening(_unit(turn[: 2 * COLUMNS].reshape(2, COLUMNS)).T, np.clip(0.5 + turn[-2:], 0.01, 1.0))
 
 
 def _unit(rows: Any) -> Any:
@@ -185,7 +192,7 @@ def test_no_neighbour_that_climbing_finds_moves_an_answer_past_its_charge(
     loss: str, relation: Relation
 ) -> None:
     for place, name in enumerate(NAMES):
-        kind = KINDS[(place + len(loss)) % 4]
+        kind = KINDS[(place + len(loss)) % len(KINDS)]
         assert climbed(name, loss, relation, kind, place, 6) <= 1.0, (name, kind)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.data.records import Records
 from sottovoce.losses import Logistic
-from sottovoce.questions import Geometry
+from sottovoce.questions import Flattening, Geometry
 from sottovoce.risks.linear import Risk
 
 N, COLUMNS = 40, 4
@@ -24,6 +24,10 @@ def exact_answers(records, geometry, weights, u):
     M = mpmath.diag([mpmath.mpf(float(s)) for s in geometry.scale]) * lift
     if geometry.turn is not None:
         M = mpmath.matrix(geometry.turn.tolist()) * M
+    if geometry.flattening is not None:
+        V = mpmath.matrix(geometry.flattening.directions.tolist())
+        shorter = mpmath.diag([1 - mpmath.mpf(float(f)) for f in geometry.flattening.factors])
+        M = (mpmath.eye(COLUMNS) - V * shorter * V.T) * M
     gradient, gram = mpmath.zeros(COLUMNS, 1), mpmath.zeros(COLUMNS, COLUMNS)
     for i in range(N):
         z = M * x[i, :].T
@@ -34,9 +38,9 @@ def exact_answers(records, geometry, weights, u):
     return gradient, gram
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "turned", "flattened"])
 @pytest.mark.parametrize("power", [0, 6, 12])
-def test_no_answer_in_other_coordinates_is_farther_from_exact_than_its_bound(power, turned):
+def test_no_answer_in_other_coordinates_is_farther_from_exact_than_its_bound(power, kind):
     """Columns that sit at 1.1 and vary by 10^-power, centred and scaled back to size 1: much cancels."""
     rng = np.random.default_rng(power)
     X = np.column_stack([1.1 + 10.0**-power * rng.normal(size=(N, COLUMNS - 1)), np.ones(N)])
@@ -46,7 +50,10 @@ def test_no_answer_in_other_coordinates_is_farther_from_exact_than_its_bound(pow
         cap=10.0**power,
         shift=np.append(np.full(COLUMNS - 1, 1.1), 0.0),
         constant=COLUMNS - 1,
-        turn=rng.normal(size=(COLUMNS, COLUMNS)) if turned else None,
+        turn=rng.normal(size=(COLUMNS, COLUMNS)) if kind == "turned" else None,
+        flattening=Flattening(np.eye(COLUMNS)[:, :2] + 0.1, np.array([0.1, 0.7]))
+        if kind == "flattened"
+        else None,
     )
     risk, u = Risk(records, Logistic()).reshaped(geometry), rng.normal(size=COLUMNS) * 10.0**-power
     with mpmath.workdps(60):

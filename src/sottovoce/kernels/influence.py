@@ -46,12 +46,12 @@ def counts(rows: Rows, geometry: Geometry, radius: float) -> Vector:
 
 def _is_expanded(rows: Rows, geometry: Geometry) -> bool:
     """Whether squares are summed over the entries other than 0, so that centring costs no dense row."""
-    return rows.sparse and geometry.turn is None
+    return rows.sparse and not geometry.is_mixed
 
 
 def _measure_for(rows: Rows, geometry: Geometry) -> Callable[[Any], Vector]:
     """||M x||^2 of every row of a block."""
-    if geometry.turn is not None:
+    if geometry.is_mixed:
         return lambda features: _turned(features, geometry)
     if rows.sparse:
         return lambda features: _sparse(features, geometry)

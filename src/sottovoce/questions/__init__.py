@@ -15,6 +15,7 @@ from sottovoce.questions.derivatives import (
     Value,
 )
 from sottovoce.questions.features import ColumnMoments, Gram, GramDiagonal, Moments
+from sottovoce.questions.flattening import Flattening
 from sottovoce.questions.geometry import Geometry
 from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
 from sottovoce.questions.scores import Information, ScoreMoment
@@ -27,6 +28,7 @@ __all__ = [
     "ColumnMoments",
     "CurvatureProduct",
     "Derivatives",
+    "Flattening",
     "Form",
     "Geometry",
     "Gradient",

@@ -17,6 +17,7 @@ from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
+from sottovoce.questions.flattening import Flattening
 
 _SCALES = (1e-15, 1e15)
 _UP = 1.0 + 2.0**-30
@@ -28,14 +29,16 @@ class Geometry:
     """z = M x and what a record counts there: omega = min(1, C/rho, B C^2/rho^2), rho = ||z||.
 
     `scale` has an entry above 0 for each column; `shift`, 0 where nothing is centred, is in units of the
-    `constant` column; `turn` (K) is a square matrix or None; `cap` is C and `ceiling` B. Then omega rho <= C
-    and omega rho^2 <= B C^2: no record has more influence, however long. Margins are the whole record's."""
+    `constant` column; K is a square matrix, `turn`, or a `flattening` of a few directions, or neither; `cap`
+    is C and `ceiling` B. Then omega rho <= C and omega rho^2 <= B C^2: no record has more influence, however
+    long. Margins are the whole record's."""
 
     scale: Vector
     cap: float
     shift: Vector | None = None
     constant: int | None = None
     turn: Matrix | None = None
+    flattening: Flattening | None = None
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
@@ -53,6 +56,14 @@ class Geometry:
             if turn.shape != (scale.size, scale.size) or not np.all(np.abs(turn) <= high):
                 raise ParameterError("turn must be a finite square matrix with a row for each column.")
             object.__setattr__(self, "turn", _sealed(turn))
+        if self.flattening is not None:
+            self._insist_fitting(self.flattening)
+
+    def _insist_fitting(self, flattening: Flattening) -> None:
+        if not isinstance(flattening, Flattening) or flattening.columns != self.columns:
+            raise ParameterError(f"flattening must be a Flattening of {self.columns} columns.")
+        if self.turn is not None:
+            raise ParameterError("a geometry is turned by a matrix or flattened, not both.")
 
     def _set_shift(self, shift: Vector) -> None:
         columns = self.scale.size
@@ -66,6 +77,11 @@ class Geometry:
     def columns(self) -> int:
         return int(self.scale.size)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a coordinate depends on other columns than its own and the constant."""
+        return self.turn is not None or self.flattening is not None
+
     @cached_property
     def matrix(self) -> Matrix:
         """M, columns by columns."""
@@ -76,6 +92,8 @@ class Geometry:
         blocks = self._blocks(u)
         if self.turn is not None:
             blocks = blocks @ self.turn
+        if self.flattening is not None:
+            blocks = self.flattening.applied(blocks)
         w = blocks * self.scale
         if self.shift is not None:
             w[:, self.constant] -= w @ self.shift
@@ -89,6 +107,8 @@ class Geometry:
         blocks /= self.scale
         if self.turn is not None:
             blocks = linalg.solve(self.turn.T, blocks.T).T
+        if self.flattening is not None:
+            blocks = self.flattening.undone(blocks)
         return np.asarray(blocks.reshape(np.shape(w)))
 
     def to_coordinates(self, gradient: Vector) -> Vector:
@@ -99,6 +119,8 @@ class Geometry:
         blocks = blocks * self.scale
         if self.turn is not None:
             blocks = blocks @ self.turn.T
+        if self.flattening is not None:
+            blocks = self.flattening.applied(blocks)
         return np.asarray(blocks.reshape(np.shape(gradient)))
 
     def conjugated(self, matrix: Matrix) -> Matrix:
@@ -116,15 +138,18 @@ class Geometry:
 
     @cached_property
     def norm(self) -> float:
-        """Upper bound of ||M||. Entries of M may cancel: a turned one is off by their rounding, too."""
+        """Upper bound of ||M||. Entries of M may cancel: a turned one is off by their rounding, too; of a
+        flattened one the norms of its factors are multiplied."""
         if self.turn is not None:
             rounding = 2.0**-52 * (2.0 * self.columns + 32.0) * self.stretch
             return (float(np.linalg.norm(self.matrix, 2)) + rounding) * _UP
+        flattened = 1.0 if self.flattening is None else self.flattening.norm
         if self.shift is None or self.constant is None:
-            return float(self.scale.max()) * _UP
+            return flattened * float(self.scale.max()) * _UP
         others = np.delete(self.scale, self.constant)
         corner = [[float(others.max(initial=0.0)), float(np.linalg.norm(self.scale * self.shift))]]
-        return float(np.linalg.norm([*corner, [0.0, float(self.scale[self.constant])]], 2)) * _UP
+        centred = float(np.linalg.norm([*corner, [0.0, float(self.scale[self.constant])]], 2))
+        return flattened * centred * _UP
 
     @cached_property
     def stretch(self) -> float:
@@ -134,6 +159,8 @@ class Geometry:
         if self.turn is not None:
             size = np.abs(self.turn)
             stretch *= math.sqrt(float(size.sum(axis=0).max()) * float(size.sum(axis=1).max()))
+        if self.flattening is not None:
+            stretch *= self.flattening.stretch
         return stretch * _UP
 
     def counts(self, lengths: Vector) -> Vector:

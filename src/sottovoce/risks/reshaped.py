@@ -186,7 +186,7 @@ class ReshapedRisk(Sealed):
     def gram_diagonal(self) -> Vector:
         """Diagonal of `gram`. Exact: for the data's owner only."""
         geometry = self._geometry
-        if geometry.turn is not None:
+        if geometry.is_mixed:
             return np.diag(self.gram()).copy()
         squares = self._inner.gram_diagonal()
         if geometry.shift is not None:

@@ -7,6 +7,7 @@ from tests.attacks.mutants.harness import Mutant
 CAPPED = "tests/privacy/test_capped_sensitivity.py"
 RESHAPED = "tests/risks/test_reshaped.py"
 WEIGHTS = "tests/data/test_weights.py"
+FLATTENED = "tests/risks/test_flattened.py"
 ANSWERS = f"{RESHAPED} -k every_answer"
 PAIR = f"{CAPPED} -k past_its_bound"
 
@@ -59,6 +60,34 @@ GEOMETRY = (
         "corner = [[float(others.max(initial=0.0)), float(np.linalg.norm(self.scale * self.shift))]]",
         "corner = [[float(others.max(initial=0.0)), 0.0]]",
         f"{RESHAPED} -k longest",
+    ),
+    Mutant(
+        "longest record without its flattening",
+        "questions/geometry.py",
+        "flattened = 1.0 if self.flattening is None else self.flattening.norm",
+        "flattened = 1.0",
+        FLATTENED,
+    ),
+    Mutant(
+        "directions taken for orthonormal",
+        "questions/flattening.py",
+        "max(1.0, float(np.abs(1.0 - values).max(initial=0.0)))",
+        "1.0",
+        FLATTENED,
+    ),
+    Mutant(
+        "flattening left out of the lengths",
+        "kernels/influence.py",
+        "    if geometry.is_mixed:\n        return lambda",
+        "    if geometry.turn is not None:\n        return lambda",
+        FLATTENED,
+    ),
+    Mutant(
+        "rounding of a flattening forgotten",
+        "questions/flattening.py",
+        "return (1.0 + float(np.sum((1.0 - self.factors) * np.sum(self.directions**2, axis=0)))) * _UP",
+        "return 1.0",
+        FLATTENED,
     ),
     Mutant(
         "longest record without what cancels",
