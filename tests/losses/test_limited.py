@@ -78,6 +78,37 @@ def test_the_bound_of_a_limited_gradient_is_attained() -> None:
     assert 0.99 * bound < gap <= bound
 
 
+def a_softmax(X: np.ndarray, y: np.ndarray) -> sv.SoftmaxRisk:
+    return sv.SoftmaxRisk(sv.Records.from_arrays(X, y, labels=(0, 1, 2)))
+
+
+def test_slopes_of_several_outputs_are_shortened_together() -> None:
+    X, _ = problems.arrays(60, 4)
+    X, y = X / 10.0, np.arange(60) % 3
+    risk, W = a_softmax(X, y), np.linspace(-9.0, 9.0, 12)
+    held = np.asarray(risk.records._rows.block(0).features, dtype=float)
+    chances = np.exp(held @ W.reshape(3, 4).T)
+    residuals = chances / chances.sum(axis=1, keepdims=True) - np.eye(3)[y]
+    lengths = np.linalg.norm(residuals, axis=1, keepdims=True)
+    assert np.any(lengths < 0.5)
+    assert np.any(lengths > 0.9)
+    expected = (residuals * np.minimum(1.0, 0.7 / lengths)).T @ held / 60
+    np.testing.assert_allclose(risk.limited_gradient(W, 0.7), expected.ravel(), atol=1e-12)
+    np.testing.assert_allclose(risk.limited_gradient(W, risk.problem.slope), risk.gradient(W), atol=1e-15)
+
+
+def test_the_bound_of_a_limited_softmax_gradient_is_attained_and_below_the_whole_one() -> None:
+    """Two records certain of a wrong class, in opposite directions across the weights' own."""
+    W = np.array([[50.0, 0.0], [-50.0, 0.0], [-50.0, 0.0]]).ravel()
+    far = np.array([[0.1, 0.99498], [0.1, -0.99498]])
+    risks = [a_softmax(row[None], np.array([1])) for row in far]
+    for limit in (1.0, 0.1, 1e-5):
+        bound = risks[0].bounds.limited(limit).gradient(W)
+        gap = np.linalg.norm(risks[0].limited_gradient(W, limit) - risks[1].limited_gradient(W, limit))
+        assert 0.99 * bound < gap <= bound
+        assert bound < 0.8 * risks[0].bounds.gradient(W)
+
+
 @pytest.mark.parametrize("n", [50, 2000])
 @pytest.mark.parametrize("loss", [sv.losses.Logistic(), sv.losses.PseudoHuber()])
 @pytest.mark.parametrize("kernels", ["reference", "compiled"])

@@ -51,6 +51,19 @@ def gradient(rows: Rows, weights: Matrix) -> Matrix:
 
 
 @over_parts
+def limited_gradient(rows: Rows, weights: Matrix, limit: float) -> Matrix:
+    """sum of r_i x_i', r_i = p_i - e_y shortened to `limit` where it is longer, shape (K, dim)."""
+
+    def add(_: int, block: Block, total: Matrix) -> None:
+        scores = residuals(block, weights)
+        lengths = np.sqrt(np.einsum("ki,ki->i", scores, scores))
+        scores *= limit / np.maximum(lengths, limit)
+        total += _gather(_counted(scores, block.weights), double(block.features))
+
+    return sum_blocks(rows, weights.shape, add)
+
+
+@over_parts
 def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
     """Both sums in one pass: the same numbers as `value` and `gradient`."""
     classes = len(weights)

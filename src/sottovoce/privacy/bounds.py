@@ -71,7 +71,7 @@ class Bounds(ABC):
 
     def limited(self, limit: float) -> Bounds:
         """The bounds of the same risk with the loss's slopes cut off at `limit`."""
-        raise ParameterError("slopes are limited of losses with one output only.")
+        raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
 
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""

@@ -51,16 +51,16 @@ class _OfMatrix(AtWeights[T]):
 @final
 @dataclass(frozen=True)
 class LimitedGradient(AtWeights["Vector"]):
-    """The gradient with the slopes of a convex loss cut off at `limit`: less noise, another objective."""
+    """The gradient with the slopes of a convex loss cut off at `limit`: less noise, another objective.
+
+    Of several outputs it is the vector of all slopes that is shortened to that length."""
 
     limit: float
     kind = Query.GRADIENT
 
     def admitted(self, problem: Problem) -> Self:
-        if problem.outputs > 1 or problem.matrix_free or not problem.limitable:
-            raise ParameterError(
-                "slopes can be limited only where one convex loss without class weights has them."
-            )
+        if problem.matrix_free or not problem.limitable:
+            raise ParameterError("slopes can be limited only of a convex loss without class weights.")
         if not 1e-6 * problem.slope <= self.limit <= problem.slope:
             raise ParameterError("limit must be above 0 and at most the slope of the loss.")
         return super().admitted(problem)

@@ -77,7 +77,18 @@ class SoftmaxBounds(Bounds):
     """K outputs at once, weights class by class.
 
     Rounding is as for one output with the norm of all weights: errors of the K scores of a row add up in l2
-    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2."""
+    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2.
+    `limit`: p - e_y is shortened to it where it is longer."""
+
+    limit: float = math.inf
+
+    def limited(self, limit: float) -> SoftmaxBounds:
+        """One record gives r x' with ||r|| <= limit: it moves the gradient by 2 C limit / n at most.
+
+        Shortening is the projection on a ball: no error in p - e_y is larger afterwards, so rounding is that
+        of the whole slope, and a length, a quotient and a product more."""
+        ulps = 2 * self.arithmetic.function_ulps
+        return replace(self, limit=limit, arithmetic=replace(self.arithmetic, function_ulps=ulps))
 
     def gradient_moves(self, w: Vector) -> float:
         """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
@@ -88,6 +99,7 @@ class SoftmaxBounds(Bounds):
             radius=self.problem.radius,
             **self._tables,
             influence=self.problem.influence,
+            limit=self.limit,
         )
 
     def hessian_moves(self) -> float:
@@ -117,11 +129,12 @@ def softmax_gradient_at(
     radius: float,
     n: int,
     influence: float | None = None,
+    limit: float = math.inf,
     relation: Relation = Relation.REPLACE_ONE,
 ) -> float:
     """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
 
-    C bounds what a record counts times its length, R where nothing is said.
+    C bounds what a record counts times its length, R where nothing is said; `limit` bounds ||p - e_y||, too.
 
     Two probabilities differ at most by the factor e^s, s = R spread. Such p are mixtures of those with only
     two distinct entries, k of them e^s times the rest, and a convex function is largest at one of these."""
@@ -132,7 +145,7 @@ def softmax_gradient_at(
         low = top * ratio if high else top
         squares = high * top * top + (classes - high) * low * low
         largest = max(largest, squares + 1.0 - 2.0 * low)
-    longest = min(2.0, largest) ** 0.5 * (radius if influence is None else influence)
+    longest = min(limit, min(2.0, largest) ** 0.5) * (radius if influence is None else influence)
     return sensitivity.terms(longest=longest, n=n, relation=relation)
 
 

@@ -117,6 +117,7 @@ class SoftmaxRisk(FeatureSums):
             indicators=self._records.indicators,
             **self._records.counting,
             likelihood=True,
+            limitable=True,
         )
 
     @cached_property
@@ -145,8 +146,10 @@ class SoftmaxRisk(FeatureSums):
         return (total / self.n + self._pull(weights)).ravel()
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
-        """Refused: a softmax has no single slope."""
-        raise ParameterError("slopes are limited of losses with one output only.")
+        """Gradient with every p - e_y shortened to `limit` where it is longer. For the data's owner only."""
+        weights = self._weights(w)
+        total = softmax_kernels.limited_gradient(self._records._rows, weights, limit)
+        return (total / self.n + self._pull(weights)).ravel()
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""

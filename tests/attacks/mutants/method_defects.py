@@ -94,6 +94,27 @@ LIMITS = (
         "return replace(self, loss=Limited(self.loss, limit / 2), problem=replace(self.problem, slope=limit))",
         f"{_LIMITED} -k attained",
     ),
+    Mutant(
+        "slopes of a softmax limited in the bound and not in the gradient",
+        "kernels/softmax.py",
+        "scores *= limit / np.maximum(lengths, limit)",
+        "scores *= 1.0",
+        f"{_LIMITED} -k several_outputs",
+    ),
+    Mutant(
+        "slopes of a softmax limited class by class",
+        "kernels/softmax.py",
+        "scores *= limit / np.maximum(lengths, limit)",
+        "scores *= limit / np.maximum(np.abs(scores), limit)",
+        f"{_LIMITED} -k limited_softmax",
+    ),
+    Mutant(
+        "bound of a limited softmax gradient once the limit instead of twice",
+        "risks/bounds.py",
+        "            limit=self.limit,\n",
+        "            limit=0.5 * self.limit,\n",
+        f"{_LIMITED} -k limited_softmax",
+    ),
 )
 
 _MAJORIZE = "tests/methods/test_majorize.py"
