@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from sottovoce.certificate import Levels
-from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.errors import ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt_paces import share, slowed, steps_for
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
+from sottovoce.methods.learned import LearnedDescent, LearnedMethod, note
 from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.log_odds import LIMITS
-from sottovoce.methods.loop import Goal, Method, Walk
-from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.methods.outlook import Outlook, moved_by
 from sottovoce.methods.posterior import Posterior
 from sottovoce.methods.propagation import Passage, noise_along
 from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient
-from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.loop import Goal, Walk
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Question, Questions
 
@@ -41,7 +36,7 @@ _LONGEST_START = 0.4
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Adapt(Method):
+class Adapt(LearnedMethod):
     """Release column means and squares, choose coordinates, cap influence there, and combine gradients.
 
     1. Means and squares for `moments_share` of the budget. 2. A geometry with the least expected excess loss.
@@ -55,54 +50,19 @@ class Adapt(Method):
     made from public numbers and released answers: there is nothing to tune."""
 
     name: ClassVar[str] = "adapt"
-    steps: int = 30
-    moments_share: float = 0.04
-    gram_share: float = 0.04
-    curvature_share: float = 0.05
-    measure_share: float = 0.03
 
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ParameterError("steps must be at least 1.")
-        for name in ("moments_share", "gram_share", "curvature_share", "measure_share"):
-            if not 0.0 < getattr(self, name) <= 0.2:
-                raise ParameterError(f"{name} must be above 0 and at most 0.2.")
-
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.adapt_forecast import AdaptProspect
-
-        return AdaptProspect(self)
-
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        levels = self.levels(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
-        whole = ask.units_left
-        curvature = int(whole * self.curvature_share) if levels.curvature_tested else 0
-        kept = curvature + int(whole * self.measure_share)
-        try:
-            descent = self._prepared(walk, whole, kept)
-            walk.w = descent.followed(walk, kept)
-        except BudgetExceeded:
-            return walk.outcome(Stop.OUT_OF_BUDGET)
-        stop = measure(walk, levels, curvature)
-        outcome = walk.outcome(stop)
-        if stop is Stop.FINISHED and goal.tolerance is not None:
-            met = outcome.certificate.meets(goal.tolerance)
-            stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
-        return replace(outcome, stop=stop, trained=descent.trained, noise=descent.noise)
+    def taken(self, problem: Problem) -> int:
+        return steps_for(problem, self.steps)
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
-        insist_adaptable(problem)
+        super().insist_possible(problem, goal)
+        if not matrix_fits(problem.columns):
+            raise ParameterError(
+                f"method 'adapt' forms a matrix of columns by columns, here {problem.columns}; the limit is "
+                f"{LARGEST_MATRIX}. Use 'accelerate', or fewer columns."
+            )
 
-    def levels(self, problem: Problem, goal: Goal) -> Levels:
-        """One gradient test, at the end; the curvature is tested where public numbers leave it open."""
-        return Levels(
-            confidence=goal.confidence,
-            gradient_tests=1,
-            curvature_tested=curvature_in_doubt(problem, goal.tolerance),
-        )
-
-    def _prepared(self, walk: Walk, whole: int, kept: int) -> Descent:
+    def prepared(self, walk: Walk, whole: int, kept: int) -> Descent:
         """Moments, coordinates and second moments: what the steps need to know."""
         ask, problem = walk.ask, walk.problem
         bends = Bends(problem)
@@ -121,13 +81,12 @@ class Adapt(Method):
         ridge = chosen.geometry.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.belief.deviation)
-        steps = steps_for(problem, self.steps)
-        return Descent(inside, chosen, found.vectors, least, posterior, bends, mu, steps)
+        return Descent(inside, chosen, found.vectors, least, posterior, bends, mu, self.taken(problem))
 
 
 @final
 @dataclass
-class Descent:
+class Descent(LearnedDescent):
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
     `vectors` are the axes of the posterior; `limit` is where slopes were cut off last; `noise` is about what
@@ -172,7 +131,7 @@ class Descent:
             places.append(u)
             if self.posterior.passage is not None:
                 passages.append(self.posterior.passage)
-            self._note(walk, answer, geometry.to_user(self._back(u)))
+            note(walk, "adapted step", answer, geometry.to_user(self._back(u)))
         told = self.posterior.told(usual, self._curvature)[int(np.argmax(self.posterior.weights))]
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
         weight = max(sum(counted), 1)
@@ -243,19 +202,6 @@ class Descent:
         self.limit = float(LIMITS[place])
         return limited, place
 
-    def _note(self, walk: Walk, answer: Answer[Vector], there: Vector) -> None:
-        """A row of the trace: the gradient as asked, in learned coordinates; the step in user's weights."""
-        row = TraceRow(
-            kind="adapted step",
-            gradient_norm=float(np.linalg.norm(answer.value)),
-            step_length=float(np.linalg.norm(there - walk.w)),
-            mu_squared=walk.ask.mu_squared(answer.units),
-            gradient_noise=math.sqrt(answer.value.size) * answer.scale,
-        )
-        walk.trace.append(row)
-        walk.watch(row)
-        walk.w = walk.problem.within_limit(there)
-
     def _turned(self, u: Vector) -> Matrix:
         """Outputs by directions."""
         return np.asarray(u.reshape(-1, self.inside.problem.columns) @ self.vectors)
@@ -280,16 +226,3 @@ class Descent:
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))
-
-
-def insist_adaptable(problem: Problem) -> None:
-    """Refused before the first charge: what has no columns to learn, or too many for a matrix."""
-    if problem.matrix_free or problem.clipped:
-        raise ParameterError(
-            "method 'adapt' learns coordinates of a table's columns; this risk has none. Use 'dp-gd'."
-        )
-    if not matrix_fits(problem.columns):
-        raise ParameterError(
-            f"method 'adapt' forms a matrix of columns by columns, here {problem.columns}; the limit is "
-            f"{LARGEST_MATRIX}. Use 'dp-gd', or fewer columns."
-        )

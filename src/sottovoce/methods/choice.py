@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from sottovoce.methods.accelerate import Accelerate
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.loop import Method
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _COUNTS = "poisson"
+WIDE = 1000
+"""Columns from which the curvature along most directions drowns in noise, so that steps go without it."""
 
 
 @final
@@ -35,6 +38,12 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
         return Choice(by_name(method) if isinstance(method, str) else method)
     if problem.matrix_free or problem.clipped:
         return Choice(Majorize(), "majorize was chosen: the risk has no columns whose scale can be learned.")
+    if tolerance is None and problem.columns >= WIDE and problem.is_convex:
+        return Choice(
+            Accelerate(),
+            f"accelerate was chosen: of {problem.columns} columns most curvature drowns in noise, and steps "
+            "with momentum do without.",
+        )
     if not matrix_fits(problem.columns):
         return Choice(
             Majorize(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError, meant
+from sottovoce.methods.accelerate import Accelerate
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _SHELF: tuple[type[Method], ...] = (
     Adapt,
+    Accelerate,
     Majorize,
     Cubic,
     Opt,

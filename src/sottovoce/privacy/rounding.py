@@ -66,7 +66,8 @@ class Arithmetic:
 
     `n` divides every sum. `records`: how many count in a sum at most, n if not told; a Poisson batch may hold
     more than n, its expected size. `terms`: how many rows a sum may have, as many as records if not told; the
-    rows of a person count no more than one record together.
+    rows of a person count no more than one record together. `summands`: how many terms a score is a sum of,
+    dim if not told; with several outputs each has a block of weights of its own.
 
     `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
     computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
@@ -82,6 +83,7 @@ class Arithmetic:
     weight: float = 1.0
     records: int | None = None
     terms: int | None = None
+    summands: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n", "dim", "block_length", "function_ulps"):
@@ -186,7 +188,7 @@ class Arithmetic:
 
     def margin(self, weight_norm: float) -> float:
         """Error of one margin or residual; in float32, the replaced record's share of it in a mean."""
-        double = gamma(self.dim + FEW) * (self.radius * weight_norm + self.target_reach)
+        double = gamma((self.summands or self.dim) + FEW) * (self.radius * weight_norm + self.target_reach)
         return double + self._single(weight_norm) / self.n + UNDERFLOW
 
     def _single(self, weight_norm: float) -> float:
@@ -257,5 +259,5 @@ class StretchedArithmetic(Arithmetic):
 
     def _carried(self, error: float, largest: float, factor: float, added: float) -> float:
         """An answer no larger than `largest`, off by `error`, after products that stretch by `factor`."""
-        products = gamma(2.0 * self.dim + FEW) * (largest + error)
+        products = gamma(2.0 * (self.summands or self.dim) + FEW) * (largest + error)
         return factor * (error + products) + JOINS * UNIT_ROUNDOFF * (factor * largest + added) + UNDERFLOW

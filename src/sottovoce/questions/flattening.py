@@ -70,5 +70,6 @@ class Flattening:
 
     @cached_property
     def stretch(self) -> float:
-        """Upper bound of the norm of I + |V| diag(1 - f) |V|', by the trace: what products by K round by."""
-        return (1.0 + float(np.sum((1.0 - self.factors) * np.sum(self.directions**2, axis=0)))) * _UP
+        """Upper bound of the norm of I + |V| diag(1 - f) |V|': what products by K round by."""
+        sizes = np.abs(self.directions) * np.sqrt(1.0 - self.factors)
+        return (1.0 + float(linalg.eigvalsh(sizes.T @ sizes)[-1:].sum())) * _UP

@@ -131,6 +131,7 @@ class SoftmaxRisk(FeatureSums):
             function_ulps=64 + self._classes,
             weight=self.problem.weight,
             terms=None if self._records.persons is None else MOST_ROWS,
+            summands=self._records.dim,
         )
         return SoftmaxBounds(problem=self.problem, arithmetic=arithmetic)
 

@@ -85,7 +85,7 @@ GEOMETRY = (
     Mutant(
         "rounding of a flattening forgotten",
         "questions/flattening.py",
-        "return (1.0 + float(np.sum((1.0 - self.factors) * np.sum(self.directions**2, axis=0)))) * _UP",
+        "return (1.0 + float(linalg.eigvalsh(sizes.T @ sizes)[-1:].sum())) * _UP",
         "return 1.0",
         FLATTENED,
     ),

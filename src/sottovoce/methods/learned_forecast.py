@@ -1,4 +1,4 @@
-"""Forecast of `adapt`: its questions, and what the last measurement can certify."""
+"""Forecast of methods that learn coordinates: questions, and what the last measurement can certify."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.methods.adapt import insist_adaptable
-from sottovoce.methods.adapt_paces import share, steps_for
+from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Prospect
 from sottovoce.methods.grouping import sharing
@@ -16,8 +15,8 @@ from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.questions import ColumnMoments, GradientNorm, Gram, Hessian
 
 if TYPE_CHECKING:
-    from sottovoce.methods.adapt import Adapt
     from sottovoce.methods.forecast import QueryNoise
+    from sottovoce.methods.learned import LearnedMethod
     from sottovoce.planning.quotes import Quotes
 
 _LEFT = 0.5
@@ -26,17 +25,17 @@ _LEFT = 0.5
 
 @final
 @dataclass(frozen=True)
-class AdaptProspect(Prospect):
+class LearnedProspect(Prospect):
     """Moments, second moments, a gradient a step, and a measurement in the user's coordinates.
 
     Steps are priced as if asked in the user's coordinates: those they are asked in are not known before the
     moments are."""
 
-    method: Adapt
+    method: LearnedMethod
     free: ClassVar[bool] = True
 
     def forecast(self, quotes: Quotes) -> Forecast:
-        insist_adaptable(quotes.problem)
+        self.method.insist_possible(quotes.problem, quotes.goal)
         return super().forecast(quotes)
 
     def reaches(self, quotes: Quotes) -> bool:
@@ -54,13 +53,14 @@ class AdaptProspect(Prospect):
     def costs(self, quotes: Quotes) -> Costs:
         method = self.method
         shared = sharing(quotes.problem, math.sqrt(quotes.prices.mu_squared(quotes.units)))
-        noise = (
+        noise = [
             gradients(quotes, self._steps(quotes)),
             quotes.noise(lambda _: ColumnMoments(groups=shared), int(quotes.units * method.moments_share)),
-            quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)),
-            *self._measured(quotes),
-        )
-        return Costs(steps=steps_for(quotes.problem, method.steps), noise=noise)
+        ]
+        if method.forms_gram(quotes.problem):
+            noise.append(quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)))
+        noise += self._measured(quotes)
+        return Costs(steps=method.taken(quotes.problem), noise=tuple(noise))
 
     def _bound(self, quotes: Quotes) -> float:
         """What the measurement certifies where half the noise of the best step is left."""
@@ -79,10 +79,11 @@ class AdaptProspect(Prospect):
 
     def _steps(self, quotes: Quotes) -> tuple[int, ...]:
         method = self.method
-        aside = method.moments_share + method.gram_share + method.measure_share
+        aside = method.moments_share + method.measure_share
+        aside += method.gram_share if method.forms_gram(quotes.problem) else 0.0
         left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes)
         paid: list[int] = []
-        steps = steps_for(quotes.problem, method.steps)
+        steps = method.taken(quotes.problem)
         for step in range(steps):
             paid.append(int((left - sum(paid)) * share(step, steps)))
         return tuple(paid)
