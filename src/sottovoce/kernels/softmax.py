@@ -55,10 +55,14 @@ def limited_gradient(rows: Rows, weights: Matrix, limit: float) -> Matrix:
     """sum of r_i x_i', r_i = p_i - e_y shortened to `limit` where it is longer, shape (K, dim)."""
 
     def add(_: int, block: Block, total: Matrix) -> None:
-        scores = residuals(block, weights)
+        features, targets, counts = block
+        wide = double(features)
+        scores = _scores(wide, weights)
+        probabilities(scores)
+        scores[_codes(targets), np.arange(targets.size)] -= 1.0
         lengths = np.sqrt(np.einsum("ki,ki->i", scores, scores))
         scores *= limit / np.maximum(lengths, limit)
-        total += _gather(_counted(scores, block.weights), double(block.features))
+        total += _gather(_counted(scores, counts), wide)
 
     return sum_blocks(rows, weights.shape, add)
 
