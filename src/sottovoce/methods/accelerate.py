@@ -30,7 +30,7 @@ _LIMIT = 0.7
 """Slopes are cut off at this part of the largest: half the variance of the noise for a bias of about .001 in
 log loss, whatever the signal (`log_odds`)."""
 
-_AVERAGED = 0.3
+_AVERAGED = 0.1
 """The part of the steps at the end whose mean is returned."""
 
 _SHORTER = 2.0 ** np.arange(0.0, -12.5, -0.5)
@@ -48,7 +48,7 @@ class Accelerate(LearnedMethod):
     smaller in every other direction, and one step length suits all. 3. `steps` gradients with slopes cut off
     at 0.7 of the largest, followed with Nesterov's momentum 0.9. Steps are as long as is safe, or shorter
     where the noise they would gather is expected to cost more than what they would reach. 4. The mean of the
-    last third of the weights, and there the gradient of the user's own risk: the certificate speaks of it.
+    last tenth of the weights, and there the gradient of the user's own risk: the certificate speaks of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
     made from public numbers and released answers: there is nothing to tune."""
