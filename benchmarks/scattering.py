@@ -90,7 +90,7 @@ def risk_of(rows: np.ndarray, marks: np.ndarray, pixels: bool) -> Any:
 
     channels = None if pixels else [*np.repeat(np.arange(CHANNELS), 49).tolist(), CHANNELS]
     records = sv.Records.from_arrays(
-        rows, marks, labels=range(10), radius=2.0**0.5, constant=True, column_groups=channels
+        rows, marks, labels=tuple(range(10)), radius=2.0**0.5, constant=True, column_groups=channels
     )
     return sv.SoftmaxRisk(records, sv.regularizers.L2(1e-6))
 

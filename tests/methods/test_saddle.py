@@ -18,7 +18,9 @@ from sottovoce.questions import Gradient
 
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)
-SECOND_ORDER = [name for name in METHODS if name not in ("adapt", "majorize", "dp-gd", "descent-b")]
+SECOND_ORDER = [
+    name for name in METHODS if name not in ("accelerate", "adapt", "majorize", "dp-gd", "descent-b")
+]
 
 
 @pytest.fixture(scope="module")

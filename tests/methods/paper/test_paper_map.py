@@ -17,7 +17,7 @@ from tests import problems
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("paper-map.md", "errata.md")
-OWN = {"adapt", "auto", "majorize", "cubic", "descent-b"}
+OWN = {"accelerate", "adapt", "auto", "majorize", "cubic", "descent-b"}
 """Methods that are not the paper's."""
 
 
