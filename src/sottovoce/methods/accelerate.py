@@ -12,7 +12,7 @@ from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.flow import Flow
-from sottovoce.methods.learned import LearnedDescent, LearnedMethod, note
+from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
 from sottovoce.methods.outlook import moved_by
 from sottovoce.methods.propagation import UNACCOUNTED
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice

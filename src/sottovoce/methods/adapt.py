@@ -14,9 +14,9 @@ from sottovoce.methods.adapt_paces import share, slowed, steps_for
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
-from sottovoce.methods.learned import LearnedDescent, LearnedMethod, note
 from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.log_odds import LIMITS
+from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
 from sottovoce.methods.outlook import Outlook, moved_by
 from sottovoce.methods.posterior import Posterior
 from sottovoce.methods.propagation import Passage, noise_along

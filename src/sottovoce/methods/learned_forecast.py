@@ -16,7 +16,7 @@ from sottovoce.questions import ColumnMoments, GradientNorm, Gram, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise
-    from sottovoce.methods.learned import LearnedMethod
+    from sottovoce.methods.measurement import LearnedMethod
     from sottovoce.planning.quotes import Quotes
 
 _LEFT = 0.5

@@ -1,19 +1,30 @@
-"""The end of a run without a tolerance: pay to know the weights that are returned."""
+"""The end of a run without a tolerance: pay to know the weights that are returned.
+
+Methods that learn coordinates first and train in them all end so: what is certified is the user's own risk.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.errors import BudgetExceeded
-from sottovoce.result import Stop
+import numpy as np
+
+from sottovoce.certificate import Levels, norm_bound, scalar_margin
+from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.inference.coefficient_noise import CoefficientNoise
+from sottovoce.methods.loop import Goal, Method, Walk
+from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
-    from sottovoce.certificate import Levels
-    from sottovoce.methods.loop import Walk
+    from collections.abc import Callable
+
+    from sottovoce.arrays import Vector
+    from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
+    from sottovoce.questions import Answer, Questions
     from sottovoce.result import Tolerance
 
 _TYPICAL = 4.0
@@ -58,3 +69,101 @@ def scalar_pays(dim: int, level: float) -> bool:
     The norm's noise does not grow with d, that of the vector does: it pays from some hundred entries on."""
     vector, _ = norm_bound(math.sqrt(dim + _TYPICAL**2), 1.0, dim, level)
     return _TYPICAL + math.sqrt(2.0) * scalar_margin(1.0, level) < vector
+
+
+class LearnedDescent(ABC):
+    """Steps in coordinates that were learned; `noise` is about what their noise leaves in the weights."""
+
+    noise: CoefficientNoise
+
+    @abstractmethod
+    def followed(self, walk: Walk, kept: int) -> Vector:
+        """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
+
+    @property
+    @abstractmethod
+    def trained(self) -> str:
+        """Which risk the steps followed, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedMethod(Method):
+    """Shares of the budget: moments, second moments, a test of the curvature, and a last measurement of the
+    user's own risk at the weights returned, of which the certificate speaks. Gradients get the rest."""
+
+    steps: int = 30
+    moments_share: float = 0.04
+    gram_share: float = 0.04
+    curvature_share: float = 0.05
+    measure_share: float = 0.03
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ParameterError("steps must be at least 1.")
+        for name in ("moments_share", "gram_share", "curvature_share", "measure_share"):
+            if not 0.0 < getattr(self, name) <= 0.2:
+                raise ParameterError(f"{name} must be above 0 and at most 0.2.")
+
+    @abstractmethod
+    def prepared(self, walk: Walk, whole: int, kept: int) -> LearnedDescent:
+        """Ask for what the steps need to know: of `whole` units `kept` are for the end."""
+
+    @abstractmethod
+    def taken(self, problem: Problem) -> int:
+        """How many gradients a run asks for. Public."""
+
+    def forms_gram(self, problem: Problem) -> bool:
+        """Whether second moments are asked for as a matrix. Public."""
+        return True
+
+    def prospect(self) -> Prospect:
+        from sottovoce.methods.learned_forecast import LearnedProspect
+
+        return LearnedProspect(self)
+
+    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        levels = self.levels(ask.problem, goal)
+        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        whole = ask.units_left
+        curvature = int(whole * self.curvature_share) if levels.curvature_tested else 0
+        kept = curvature + int(whole * self.measure_share)
+        try:
+            descent = self.prepared(walk, whole, kept)
+            walk.w = descent.followed(walk, kept)
+        except BudgetExceeded:
+            return walk.outcome(Stop.OUT_OF_BUDGET)
+        stop = measure(walk, levels, curvature)
+        outcome = walk.outcome(stop)
+        if stop is Stop.FINISHED and goal.tolerance is not None:
+            met = outcome.certificate.meets(goal.tolerance)
+            stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
+        return replace(outcome, stop=stop, trained=descent.trained, noise=descent.noise)
+
+    def insist_possible(self, problem: Problem, goal: Goal) -> None:
+        if problem.matrix_free or problem.clipped:
+            raise ParameterError(
+                f"method {self.name!r} learns coordinates of a table's columns; this risk has none. "
+                "Use 'dp-gd'."
+            )
+
+    def levels(self, problem: Problem, goal: Goal) -> Levels:
+        """One gradient test, at the end; the curvature is tested where public numbers leave it open."""
+        return Levels(
+            confidence=goal.confidence,
+            gradient_tests=1,
+            curvature_tested=curvature_in_doubt(problem, goal.tolerance),
+        )
+
+
+def note(walk: Walk, kind: str, answer: Answer[Vector], there: Vector) -> None:
+    """A row of the trace: the gradient as asked, in learned coordinates; the step in user's weights."""
+    row = TraceRow(
+        kind=kind,
+        gradient_norm=float(np.linalg.norm(answer.value)),
+        step_length=float(np.linalg.norm(there - walk.w)),
+        mu_squared=walk.ask.mu_squared(answer.units),
+        gradient_noise=math.sqrt(answer.value.size) * answer.scale,
+    )
+    walk.trace.append(row)
+    walk.watch(row)
+    walk.w = walk.problem.within_limit(there)
