@@ -14,7 +14,7 @@ from sottovoce.inference.boxed import minimized
 from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.inversion import Inversion
 from sottovoce.inference.terms import UserTerms, coded, plain_terms
-from tests.inference.populations import overlapping, quadratic
+from tests.inference.populations import overlapping, quadratic, symmetric_noise
 
 HESSIAN = np.array([[0.6, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.5]])
 NONE = np.zeros((0, 3))
@@ -62,6 +62,22 @@ def test_errors_that_rest_on_a_noisy_hessian_have_few_degrees_of_freedom() -> No
     assert np.all(np.mean(held, axis=0) > 0.934)
     assert np.mean(held) > np.mean(normal) + 0.003
     assert np.mean(together) > 0.934
+
+
+def test_degrees_of_freedom_are_those_of_errors_that_stray_as_much() -> None:
+    """Over 1,500 draws the variance of a squared error v is 2 v^2 / freedom, for noise of either matrix: one
+    such variance has an sd of 4 %, so that 25 % off has odds below 1e-6."""
+    rng, n = np.random.default_rng(12), 1000
+    still = replace(quadratic(rng, HESSIAN, np.zeros(3), n=n, hessian_scale=0.0), gradient=np.zeros(3))
+    for name, scale in (("hessian", 0.004), ("moment", 0.02)):
+        exact = replace(still, **{f"{name}_scale": scale}, gradient_scale=0.01 * (name == "hessian"))
+        errors, freedom = OneStep.of(exact, NONE).errors(np.eye(3))
+        drawn = [
+            OneStep.of(replace(exact, **{name: HESSIAN + symmetric_noise(rng, 3, scale)}), NONE)
+            for _ in range(1500)
+        ]
+        squares = [estimate.errors(np.eye(3))[0] ** 2 for estimate in drawn]
+        np.testing.assert_allclose(np.var(squares, axis=0), 2.0 * errors**4 / freedom, rtol=0.25)
 
 
 def test_the_part_of_the_sample_is_what_is_left_without_noise() -> None:

@@ -26,6 +26,24 @@ def test_expected_errors_are_within_half_of_those_found() -> None:
     assert expected.error / 1.5 < found < 1.5 * expected.error
 
 
+@pytest.mark.parametrize("relation", ["replace-one", "zero-out"])
+def test_the_noises_part_of_an_error_is_that_of_the_relation(relation: str) -> None:
+    """Within a quarter: its scale is known before data is read; how columns spread and phi'' bends is not."""
+    budget = sv.Budget(epsilon=2.0, delta=1e-6, relation=relation)
+    rng = np.random.default_rng(5)
+    X = np.clip(rng.normal(size=(10_000, 4)), -4.0, 4.0)
+    y = rng.random(10_000) < 1.0 / (1.0 + np.exp(-X @ [0.6, -0.3, 0.0, 0.3]))
+    records = sv.Records.from_arrays(X, y.astype(int), labels=(0, 1), radius=8.1, intercept=True)
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
+    expected = sv.plan(
+        n=10_000, dim=5, loss=sv.losses.Logistic(), budget=budget, inference=0.3, timed=False, radius=8.1
+    ).errors
+    assert expected is not None
+    lines = sv.minimize(risk, budget=budget, inference=0.3, simulate=1, method="majorize").summary().lines
+    found = np.median([line.error * line.privacy**0.5 for line in lines])
+    assert 0.75 < found / expected.privacy < 1.25
+
+
 def test_the_records_and_the_epsilon_named_for_an_effect_show_it() -> None:
     wanted = 0.5 * plan(8000, inference=0.3).errors.effect  # type: ignore[union-attr]
     found = plan(8000, inference=0.3, effect=wanted).errors

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.inference.allotment import COUNTED, Allotment, typical_curvature
 from sottovoce.inference.coordinates import CAP
 
@@ -22,7 +23,8 @@ class ExpectedErrors:
     """Standard error of a coefficient per standard deviation of its column, were columns uncorrelated.
 
     `sampling` is that without privacy, from the prior that phi'' is four fifths of its largest value and,
-    for a number to predict, that residuals are a quarter of its range; `privacy` is due to the noise alone.
+    for a number to predict, that residuals are a quarter of its range; `privacy` is due to the noise alone,
+    whose scale is exact, over the same phi''.
     `resolved`: whether the Hessian will stand out of its noise; else intervals are wider or have no ends."""
 
     share: float
@@ -67,16 +69,20 @@ class ExpectedErrors:
         return f"; an effect of {self.wanted:g} takes {self.records} records, or with these {budget}"
 
 
-def expected_errors(problem: Problem, mu: float, share: float) -> ExpectedErrors:
+def expected_errors(
+    problem: Problem, mu: float, share: float, relation: Relation = Relation.REPLACE_ONE
+) -> ExpectedErrors:
     """For a run with Gaussian privacy `mu` of which inference has `share`.
 
-    In coordinates of unit variance the cap is C = c sqrt(D), the last gradient has noise Delta / mu_g with
-    Delta = 1.2 sup|phi'| C / n, near what one record moves it by at weights of moderate size, and an error
-    in it counts 1/phi'' in a coefficient."""
+    In coordinates of unit variance the cap is C = c sqrt(D), and the last gradient has noise Delta / mu_g.
+    Delta is exact, what one record moves it by at worst: 2 sup|phi'| C / n where it is replaced, half of that
+    where it is zeroed out. An error in the gradient counts 1/phi'' in a coefficient: that is a prior, as are
+    columns that are uncorrelated and about normal."""
     ours = mu * math.sqrt(share)
     parts = Allotment.expected(problem, ours)
     cap, bend = CAP * math.sqrt(problem.columns), typical_curvature(problem)
-    moves = 1.2 * problem.slope * cap * problem.weight / problem.n
+    longest = problem.slope * cap * problem.weight
+    moves = relation.distance(diameter=2.0 * longest, norm=longest) / problem.n
     privacy = moves / (ours * math.sqrt(parts.last)) / (COUNTED * bend)
     scores = bend if problem.likelihood else min(problem.slope, 0.5 * problem.label_reach or 1.0) ** 2
     sampling = math.sqrt(scores / problem.n) / bend

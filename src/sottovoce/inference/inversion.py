@@ -140,7 +140,7 @@ class Inversion:
             return side * math.inf
         inside, terms = float(self.best[place]), self.best
         limit = side * float(self.limits[place])
-        if side * inside >= side * limit:
+        if side * inside >= side * limit or self._reaches(place, limit, quantile):
             return limit
         reach = 1.5 * math.sqrt(quantile) * float(self._units[place])
         under, over = self._excess(self.least(place, inside, terms, quantile)[0], quantile), 0.0
@@ -169,6 +169,12 @@ class Inversion:
                 inside, terms, under = middle, reached, excess
                 over *= 0.5
         return outside
+
+    def _reaches(self, place: int, limit: float, quantile: float) -> bool:
+        """Whether a search from the estimate already keeps the limit itself: then nothing is looked for."""
+        moved = self.best.copy()
+        moved[place] = limit
+        return math.isfinite(limit) and self._minimized(moved, place)[0] <= quantile
 
     @staticmethod
     def _excess(statistic: float, quantile: float) -> float:

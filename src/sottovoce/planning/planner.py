@@ -209,7 +209,7 @@ def plan(
         confidence=confidence,
         tolerance=goal.tolerance,
         seconds=shape.seconds(n, here.costs) if timed else None,
-        errors=_errors(outline.problem, here.mu, inference, effect, budget.delta),
+        errors=_errors(outline.problem, here.mu, inference, effect, budget),
         accuracy=AccuracyOutlook.of(n, dim, budget, inference)
         if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
         else None,
@@ -245,18 +245,18 @@ def plan(
 
 
 def _errors(
-    problem: Problem, mu: float, share: float, effect: float | None, delta: float
+    problem: Problem, mu: float, share: float, effect: float | None, budget: Budget
 ) -> ExpectedErrors | None:
     insist_inferable(problem, share)
     if effect is not None and not (share and 0.0 < effect < math.inf):
         raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
     if not share:
         return None
-    found = expected_errors(problem, mu, share)
+    found = expected_errors(problem, mu, share, budget.relation)
     if effect is None:
         return found
     wanted = found.mu_for(effect, mu)
-    epsilon = None if wanted is None else epsilon_of(wanted, delta)
+    epsilon = None if wanted is None else epsilon_of(wanted, budget.delta)
     return replace(found, wanted=effect, records=found.records_for(effect, problem.n), epsilon=epsilon)
 
 

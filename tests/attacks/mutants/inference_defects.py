@@ -8,6 +8,7 @@ CAPPED = "tests/privacy/test_capped_sensitivity.py"
 SCORES = "tests/risks/test_scores.py"
 ESTIMATE = "tests/inference/test_estimate.py"
 SUMMARY = "tests/inference/test_summary.py"
+NOISE = "tests/inference/test_coefficient_noise.py"
 
 MOMENTS_OF_SCORES = (
     Mutant(
@@ -61,6 +62,55 @@ ERRORS = (
         "@ vectors.T) / self.findings.n",
         "@ vectors.T) / self.findings.n**2",
         f"{ESTIMATE} -k normal",
+    ),
+    Mutant(
+        "degrees of freedom without the Hessian's noise",
+        "inference/estimate.py",
+        "+ 2.0 * found.hessian_scale**2 * (aa * bb + ab**2)",
+        "+ 0.0 * found.hessian_scale**2 * (aa * bb + ab**2)",
+        f"{ESTIMATE} -k degrees",
+    ),
+    Mutant(
+        "degrees of freedom without the noise of the scores",
+        "inference/estimate.py",
+        "(found.moment_scale * aa / found.n) ** 2",
+        "(found.moment_scale * aa / found.n**2) ** 2",
+        f"{ESTIMATE} -k degrees",
+    ),
+    Mutant(
+        "an interval that ends in the first valley",
+        "inference/inversion.py",
+        "for origin in (start, *self._origins):",
+        "for origin in (start,):",
+        f"{ESTIMATE} -k grid",
+    ),
+    Mutant(
+        "all intervals at once at the level of one",
+        "inference/summary.py",
+        "error = -math.expm1(math.log1p(-error) / len(coding.names))",
+        "error = 1.0 - level",
+        f"{SUMMARY} -k every_form",
+    ),
+    Mutant(
+        "noise that no later step shrinks",
+        "methods/propagation.py",
+        "reaching = reaching * (1.0 - lengths * curvature)",
+        "reaching = reaching * 1.0",
+        f"{NOISE} -k linear_steps",
+    ),
+    Mutant(
+        "noise of steps as if all were as long",
+        "methods/propagation.py",
+        "left += (scale * lengths * reaching) ** 2",
+        "left += (scale * reaching) ** 2",
+        f"{NOISE} -k linear_steps",
+    ),
+    Mutant(
+        "noise of a mean of points taken for that of the last",
+        "methods/propagation.py",
+        "reaching = reaching + weight",
+        "reaching = reaching + 1.0 * (weight > 0)",
+        f"{NOISE} -k linear_steps",
     ),
     Mutant(
         "penalty taken for data",
