@@ -15,7 +15,7 @@ _HEADER = """\
 # record, the data has no header line: delete this file and write the names into the data's first line.
 # If people have several rows, name the column of their keys here, person = "?", and delete it below.
 # More is declared above the columns: missing = ["?", 999], fold = true, interactions = [["age", "sex"]].
-# Where noise hides a direction intervals of coefficients (--inference) end at this: no feature alone moves the
+# Where noise hides a direction intervals of coefficients (--inference) end at this: no feature alone moves
 # log odds by more (5: odds 148-fold). Change it to what you know; delete it, and such intervals have no ends.
 within = 5
 
