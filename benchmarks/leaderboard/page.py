@@ -24,24 +24,27 @@ TALLEST = 2.0
 
 def write() -> None:
     found = stored("leaderboard")
+    for own, name, summary in _parts(found["cells"]):
+        (PAGES / "charts" / name).write_text(_drawn(own, summary), encoding="utf-8")
     replace(PAGES / "leaderboard.md", "leaderboard", [where(found), "", *section(found["cells"])])
 
 
 def section(cells: Sequence[Cell]) -> Iterator[str]:
     """The verdict, then a table and a chart for each table and relation."""
     yield from _verdict(cells)
+    for own, name, summary in _parts(cells):
+        heading = f"### {own[0]['table']}, {own[0]['relation']}"
+        yield from ("", heading, "", *_table(own), "", f"![{summary}](charts/{name})")
+
+
+def _parts(cells: Sequence[Cell]) -> Iterator[tuple[list[Cell], str, str]]:
+    """The cells of each table and relation, the name of their chart and what it shows."""
     for table in dict.fromkeys(cell["table"] for cell in cells):
         for relation in RELATIONS:
             own = [c for c in cells if c["table"] == table and c["relation"] == relation]
             if own:
-                yield from (
-                    "",
-                    f"### {table}, {relation}",
-                    "",
-                    *_table(own),
-                    "",
-                    _drawn(own, table, relation),
-                )
+                summary = f"{_figure(own)[0].capitalize()} against epsilon on {table} under {relation}."
+                yield own, f"leaderboard-{table}-{relation}.svg", summary
 
 
 def _names(cells: Sequence[Cell]) -> list[str]:
@@ -128,5 +131,5 @@ def _drawn(cells: Sequence[Cell], summary: str) -> str:
         below="epsilon",
         beside=f"{loss} on held-out rows",
     )
-    note = "Means over seeds; what is more than twice the least at the smallest epsilon is left off."
+    note = "Means over seeds. Losses above twice the least at the left are not drawn."
     return standalone(chart(series, plot, summary=summary, note=note))

@@ -7,10 +7,12 @@ import math
 import dp_accounting
 import numpy as np
 import pytest
-from benchmarks.leaderboard import adassp, contenders, objective
+from benchmarks.contest import stored
+from benchmarks.leaderboard import adassp, contenders, objective, page
 from benchmarks.leaderboard.question import Question, shortlist, tuned
 from benchmarks.leaderboard.regression import Regression
 from benchmarks.leaderboard.tables import Classification
+from benchmarks.sections import PAGES, marks
 from benchmarks.sgd import ADD_OR_REMOVE, REPLACE, spent
 from benchmarks.task import clipped
 from dp_accounting.pld import PLDAccountant
@@ -170,3 +172,9 @@ def test_a_tuned_rival_is_shown_at_the_setting_that_is_best_on_the_seeds_shown(s
     assert (setting, end) == (5.0, 1)
     assert len(judged) == 2
     assert shortlist(np.array([[np.nan, 2.0], [1.0, np.inf]]), 2) == [(1, 0), (0, 1)]
+
+
+def test_the_page_shows_the_stored_cells() -> None:
+    begin, end = marks("leaderboard")
+    shown = (PAGES / "leaderboard.md").read_text(encoding="utf-8").split(begin)[1].split(end)[0]
+    assert list(page.section(stored("leaderboard")["cells"])) == shown.strip().splitlines()[2:], "stale"
