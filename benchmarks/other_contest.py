@@ -1,7 +1,7 @@
 """`python -m benchmarks.other_contest FOLDER`: the default against tuned rivals on tables that chose nothing.
 
 FOLDER is that of `benchmarks.other_tables`. Rows, rivals and their grids are those of the leaderboard,
-replacement of one record; log loss on rows held out, mean and standard error of four seeds. Prints a table."""
+replacement of one record; log loss on rows held out, mean and standard error of four seeds."""
 
 from __future__ import annotations
 
