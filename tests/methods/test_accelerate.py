@@ -94,8 +94,8 @@ def test_a_risk_without_columns_is_refused_by_public_facts() -> None:
 
 
 def test_a_plan_forecasts_every_question_of_a_run() -> None:
-    found = sv.plan(n=60_000, dim=3000, loss=sv.losses.Logistic(), budget=BUDGET, timed=False)
-    assert "accelerate was chosen: of 3000 columns" in str(found)
+    found = sv.plan(n=60_000, dim=3000, classes=10, loss=sv.losses.Logistic(), budget=BUDGET, timed=False)
+    assert "accelerate was chosen: of 3000 columns for 10 classes" in str(found)
 
 
 def wide(columns: int) -> Problem:
@@ -108,14 +108,13 @@ def wide(columns: int) -> Problem:
     )
 
 
-def test_auto_takes_it_for_wide_convex_tables_without_a_tolerance_alone() -> None:
-    assert chosen("auto", wide(WIDE), None).method.name == "accelerate"
-    assert "1000 columns" in chosen("auto", wide(WIDE), None).reason
-    assert chosen("auto", wide(10 * WIDE), None).method.name == "accelerate"
-    assert chosen("auto", wide(WIDE - 1), None).method.name == "adapt"
-    assert chosen("auto", wide(WIDE), sv.Tolerance(gradient=0.1, curvature=0.1)).method.name == "majorize"
-    robust = replace(wide(WIDE), curvature_low=0.1)
-    assert chosen("auto", robust, None).method.name != "accelerate"
+def test_auto_takes_it_for_wide_softmax_tables_without_a_tolerance_alone() -> None:
+    classes = replace(wide(3 * WIDE), outputs=3)
+    assert chosen("auto", classes, None).method.name == "accelerate"
+    assert "1000 columns" in chosen("auto", classes, None).reason
+    assert chosen("auto", replace(wide(3 * WIDE - 3), outputs=3), None).method.name == "adapt"
+    assert chosen("auto", wide(WIDE), None).method.name == "adapt"
+    assert chosen("auto", classes, sv.Tolerance(gradient=0.1, curvature=0.1)).method.name == "majorize"
 
 
 def test_two_geometries_one_after_the_other_are_one() -> None:

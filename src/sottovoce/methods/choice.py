@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _COUNTS = "poisson"
 WIDE = 1000
-"""Columns from which the curvature along most directions drowns in noise, so that steps go without it."""
+"""Columns of a softmax from which the curvature along most directions drowns in noise: steps go without."""
 
 
 @final
@@ -38,16 +38,16 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
         return Choice(by_name(method) if isinstance(method, str) else method)
     if problem.matrix_free or problem.clipped:
         return Choice(Majorize(), "majorize was chosen: the risk has no columns whose scale can be learned.")
-    if tolerance is None and problem.columns >= WIDE and problem.is_convex:
-        return Choice(
-            Accelerate(),
-            f"accelerate was chosen: of {problem.columns} columns most curvature drowns in noise, and steps "
-            "with momentum do without.",
-        )
     if not matrix_fits(problem.columns):
         return Choice(
             Majorize(),
             f"majorize was chosen: {problem.columns} columns are too many for a matrix, and it does without.",
+        )
+    if tolerance is None and problem.outputs > 1 and problem.columns >= WIDE:
+        return Choice(
+            Accelerate(),
+            f"accelerate was chosen: of {problem.columns} columns for {problem.outputs} classes most "
+            "curvature drowns in noise, and steps with momentum do without.",
         )
     if problem.loss == _COUNTS and problem.forms_matrices:
         return Choice(
