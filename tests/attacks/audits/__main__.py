@@ -1,6 +1,6 @@
 """Audit methods and questions as they are, and methods with noise times 0.8.
 
-`python -m tests.attacks.audits methods|questions|relations|models [runs]`."""
+`python -m tests.attacks.audits methods|adapt|questions|relations|models [runs]`."""
 
 # ruff: noqa: T201 - a study prints what it found
 
@@ -43,6 +43,9 @@ def audits(what: str, runs: int) -> Iterator[tuple[Audit, bool]]:
         for method, tolerance, shape, factor in STUDIES:
             found = audit(method, CLAIM, tolerance=tolerance, shape=shape, runs=runs, noise_factor=factor)
             yield found, factor < 1.0
+    elif what == "adapt":
+        for factor in (1.0, 0.5):
+            yield audit("adapt", CLAIM, shape=TIGHT, runs=runs, noise_factor=factor), factor < 1.0
     elif what == "questions":
         for relation in ("replace-one", "zero-out"):
             for name in families():
