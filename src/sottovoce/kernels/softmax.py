@@ -19,7 +19,15 @@ from sottovoce.data.blocks import Block
 from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks, sum_in_order
-from sottovoce.kernels.products import add_sparse, double, scale_sparse, symmetric
+from sottovoce.kernels.products import (
+    View,
+    add_sparse,
+    double,
+    is_compiled,
+    scale_sparse,
+    symmetric,
+    view_for,
+)
 
 Codes = NDArray[np.intp]
 
@@ -28,9 +36,11 @@ Codes = NDArray[np.intp]
 def value(rows: Rows, weights: Matrix) -> float:
     """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
 
+    read = _reader(rows)
+
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets, counts = block
-        total += _counted(losses(_scores(double(features), weights), _codes(targets)), counts).sum()
+        total += _counted(losses(_scores(read(features), weights), _codes(targets)), counts).sum()
 
     return float(sum_blocks(rows, (), add))
 
@@ -38,10 +48,11 @@ def value(rows: Rows, weights: Matrix) -> float:
 @over_parts
 def gradient(rows: Rows, weights: Matrix) -> Matrix:
     """sum of (p_i - e_y) x_i', shape (K, dim)."""
+    read = _reader(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
         features, targets, counts = block
-        wide = double(features)
+        wide = read(features)
         scores = _scores(wide, weights)
         probabilities(scores)
         scores[_codes(targets), np.arange(targets.size)] -= 1.0
@@ -70,11 +81,11 @@ def limited_gradient(rows: Rows, weights: Matrix, limit: float) -> Matrix:
 @over_parts
 def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
     """Both sums in one pass: the same numbers as `value` and `gradient`."""
-    classes = len(weights)
+    classes, read = len(weights), _reader(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
         features, targets, counts = block
-        wide, codes = double(features), _codes(targets)
+        wide, codes = read(features), _codes(targets)
         scores = _scores(wide, weights)
         total[classes, 0] += _counted(losses(scores, codes), counts).sum()
         scores[codes, np.arange(codes.size)] -= 1.0
@@ -153,11 +164,11 @@ def _outer(rows: Rows, weights: Matrix, pairs: Callable[[Block, Matrix, int, int
 @over_parts
 def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vector:
     """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row."""
-    ends = directions + weights
+    ends, read = directions + weights, _reader(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets, counts = block
-        wide, codes = double(features), _codes(targets)
+        wide, codes = read(features), _codes(targets)
         here = losses(_scores(wide, weights), codes)
         for j, end in enumerate(ends):
             total[j] += _counted(here - losses(_scores(wide, end), codes), counts).sum()
@@ -167,10 +178,10 @@ def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vect
 
 def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix, Matrix]:
     """Scores at W, and how fast they move along the direction, each of shape (K, n)."""
-    here, moves = np.empty((len(weights), rows.n)), np.empty((len(weights), rows.n))
+    here, moves, read = np.empty((len(weights), rows.n)), np.empty((len(weights), rows.n)), _reader(rows)
 
     def fill(index: int, block: Block, _: Vector) -> None:
-        wide = double(block.features)
+        wide = read(block.features)
         here[:, rows.span(index)] = _scores(wide, weights)
         moves[:, rows.span(index)] = _scores(wide, direction)
 
@@ -208,7 +219,15 @@ def probabilities(scores: Matrix) -> tuple[Vector, Vector]:
     return top, total
 
 
+def _reader(rows: Rows) -> Callable[[Any], Any]:
+    """How a block is read: as float64 rows, but compact ones in compiled code where they are."""
+    compact = rows.layout is not None and is_compiled(rows.n * rows.dim)
+    return view_for(rows) if compact else double
+
+
 def _scores(wide: Any, weights: Matrix) -> Matrix:
+    if isinstance(wide, View):
+        return np.ascontiguousarray(wide.times(weights.T).T)
     if sparse.issparse(wide):
         return np.ascontiguousarray((wide @ weights.T).T)
     return np.asarray(weights @ wide.T)
@@ -216,6 +235,8 @@ def _scores(wide: Any, weights: Matrix) -> Matrix:
 
 def _gather(factors: Matrix, wide: Any) -> Matrix:
     """sum of factor_i x_i' over the block, shape (K, dim)."""
+    if isinstance(wide, View):
+        return np.stack([wide.gather(column) for column in factors])
     return np.asarray((wide.T @ factors.T).T if sparse.issparse(wide) else factors @ wide)
 
 
