@@ -13,7 +13,7 @@ from sottovoce.data import blocks
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ParameterError
 
-_TILE = 128
+_TILE = 256
 """Rows of a tile: a run of the compiled passes."""
 
 

@@ -122,15 +122,14 @@ def tile_gather(x: Any, joint: Any, tile: int, factors: Any, sums: Any, bins: An
 @compiled()
 def tile_bins(joint: Any, factors: Any, bins: Any) -> None:
     """Add factors[i] to the bin of each of the row's joint places."""
-    width, room = factors.size, bins.size // COPIES
-    first, second, third, fourth = bins[:room], bins[room:], bins[2 * room :], bins[3 * room :]
+    width, room = factors.size, np.uintp(bins.size // COPIES)
+    second, third = room + room, room + room + room
     for at in range(0, joint.size, width):
-        given = joint[at : at + width]
         for i in range(0, width, COPIES):
-            first[given[i]] += factors[i]
-            second[given[i + 1]] += factors[i + 1]
-            third[given[i + 2]] += factors[i + 2]
-            fourth[given[i + 3]] += factors[i + 3]
+            bins[joint[np.uintp(at + i)]] += factors[np.uintp(i)]
+            bins[room + joint[np.uintp(at + i + 1)]] += factors[np.uintp(i + 1)]
+            bins[second + joint[np.uintp(at + i + 2)]] += factors[np.uintp(i + 2)]
+            bins[third + joint[np.uintp(at + i + 3)]] += factors[np.uintp(i + 3)]
 
 
 @compiled()

@@ -20,7 +20,7 @@ from sottovoce.kernels.compiled.exponential import decay, log_ratio
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.twins import LOGISTIC, POISSON, SAVAGE, SIGMOID, Twin
 
-RUN = 128
+RUN = 256
 """Most rows in a run."""
 
 
