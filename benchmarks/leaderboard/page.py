@@ -131,5 +131,5 @@ def _drawn(cells: Sequence[Cell], summary: str) -> str:
         below="epsilon",
         beside=f"{loss} on held-out rows",
     )
-    note = "Means over seeds. Losses above twice the least at the left are not drawn."
+    note = "Means over seeds; far larger losses are left out."
     return standalone(chart(series, plot, summary=summary, note=note))
