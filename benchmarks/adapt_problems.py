@@ -13,6 +13,7 @@ import numpy as np
 from scipy import optimize
 
 import sottovoce as sv
+from benchmarks.split import Split
 from benchmarks.task import clipped
 from benchmarks.utility import minimum, records
 from sottovoce.data.columns import Categorical, Column, Target
@@ -27,25 +28,15 @@ SMALL_EPSILONS = (0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Split):
     """Rows to train on and rows held out; `constant`: the last column holds one number throughout."""
 
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    held: np.ndarray
-    marks: np.ndarray
-    delta: float
     constant: bool = False
     loss: Any = field(default_factory=sv.losses.Logistic)
     target: tuple[float, float] | None = None
     classes: int = 2
     radius: float = 1.0
     indicators: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def n(self) -> int:
-        return len(self.y)
 
     @cached_property
     def risk(self) -> Any:

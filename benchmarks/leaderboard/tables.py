@@ -11,6 +11,7 @@ import numpy as np
 
 import sottovoce as sv
 from benchmarks import adapt_problems as problems
+from benchmarks.split import Split
 from benchmarks.task import clipped
 from sottovoce.data.schema import Schema
 
@@ -22,20 +23,10 @@ MOST = 40_000
 
 @final
 @dataclass(frozen=True, eq=False)
-class Classification:
+class Classification(Split):
     """Logistic regression; `constant`: the last column holds one number throughout."""
 
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    held: np.ndarray
-    marks: np.ndarray
-    delta: float
     constant: bool
-
-    @property
-    def n(self) -> int:
-        return len(self.y)
 
     def risk(self) -> sv.Risk:
         records = sv.Records.from_arrays(self.X, self.y, labels=(-1, 1), constant=self.constant)
