@@ -288,6 +288,28 @@ def test_blocks_that_lie_together_give_the_numbers_of_each_by_itself(monkeypatch
         assert np.array_equal(together, apart)
 
 
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("weighted", [True, False])
+def test_moments_and_second_moments_add_blocks_that_lie_together_one_by_one(weighted, monkeypatch):
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
+    held = both(schema(), weights=np.linspace(0.1, 2.0, N) if weighted else None)[1]._rows
+    assert CompiledCompactView.folds
+    assert held.blocks > 3
+    for first, last in ((0, held.blocks), (1, 3), (held.blocks - 1, held.blocks)):
+        (piece,) = held.run(first, last)
+        sums, matrices = np.zeros((2, 2, held.dim)), np.zeros((2, held.dim, held.dim))
+        for place, parts in enumerate(([piece], held.each(first, last))):
+            for block in parts:
+                view = CompiledCompactView(block.features)
+                view.add_moments(sums[place], block.weights, block.targets.size)
+                view.add_outer(matrices[place], block.weights, convex=True)
+        assert np.array_equal(*sums)
+        assert np.array_equal(*matrices)
+        rows = np.concatenate([block.features[:] for block in held.each(first, last)]).astype(np.float64)
+        counts = np.ones(len(rows)) if piece.weights is None else piece.weights
+        assert np.allclose(sums[0], [counts @ rows, counts @ rows**2], rtol=1e-12)
+
+
 def test_groups_of_code_columns_hold_every_combination_once():
     for sizes in ((3, 17, 5, 2, 40), (1,) * 12, (300, 2, 2), (15, 15), (16, 15), ()):
         layout = made(1, sizes)[0].layout

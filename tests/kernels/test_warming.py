@@ -74,8 +74,8 @@ warming._compile()
 warming._compile(RowLayout.of(schema))
 warming.warm_for = lambda rows: None
 from sottovoce.kernels.compiled import block_sums, compact_outer, compact_products, compact_sums
-from sottovoce.kernels.compiled import gram, products
-modules = block_sums, compact_outer, compact_products, compact_sums, gram, products
+from sottovoce.kernels.compiled import gram, lengths, products
+modules = block_sums, compact_outer, compact_products, compact_sums, gram, lengths, products
 def signatures():
     return {(module.__name__, name): len(held.signatures) for module in modules
             for name, held in vars(module).items() if hasattr(held, "signatures")}
@@ -91,6 +91,7 @@ for weights in (None, np.ones(300)):
     w, steps = np.ones(risk.dim), np.ones((2, risk.dim))
     risk.value(w), risk.gradient(w), risk.value_and_gradient(w), risk.hessian(w), risk.gram()
     risk.gram_diagonal(), risk.moments(), risk.trials(w, steps), risk.along(w, steps[0]).decrease(0.5)
+    risk.reshaped(sv.questions.Geometry(scale=w, cap=0.5)).gradient(w)
 labels = rng.choice([-1, 1], 300)
 classes = sv.Risk(sv.Records.from_arrays(X, labels, labels=(-1, 1)), sv.losses.Logistic())
 w = np.ones(5)

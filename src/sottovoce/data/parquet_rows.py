@@ -206,15 +206,28 @@ class SpooledRows(_ParquetRows):
     def block(self, index: int) -> Block:
         return next(self.run(index, index + 1))
 
+    def each(self, first: int, last: int) -> Iterator[Block]:
+        """A piece is mapped once for all its blocks."""
+        for number, features, piece in self._within(first, last):
+            for start in range(piece.start, piece.stop, self.block_length):
+                span = slice(start, min(piece.stop, start + self.block_length))
+                yield self._block(number, features, span)
+
     def run(self, first: int, last: int) -> Iterator[Block]:
-        """Every pass asks for block 0, which is where a file that has changed is refused."""
+        for number, features, piece in self._within(first, last):
+            yield self._block(number, features, piece)
+
+    def _within(self, first: int, last: int) -> Iterator[tuple[int, Any, slice]]:
+        """Pieces, and which rows of the table to take of each, for the blocks from `first` to `last`.
+
+        Every pass asks for block 0, which is where a file that has changed is refused."""
         if first == 0:
             self._insist_unchanged()
         start, stop = self.span(first).start, self.span(last - 1).stop
         while start < stop:
             number = start // self._held.length
             end = min(stop, (number + 1) * self._held.length)
-            yield self._block(number, self._features(number), slice(start, end))
+            yield number, self._features(number), slice(start, end)
             start = end
 
     def take(self, indices: NDArray[np.int64]) -> Rows:

@@ -90,9 +90,13 @@ class Rows(Sealed, ABC):
     @abstractmethod
     def block(self, index: int) -> Block: ...
 
-    def run(self, first: int, last: int) -> Iterator[Block]:
-        """The blocks from `first` to `last`, in order; those that lie together in memory as one piece."""
+    def each(self, first: int, last: int) -> Iterator[Block]:
+        """The blocks from `first` to `last`, in order."""
         return map(self.block, range(first, last))
+
+    def run(self, first: int, last: int) -> Iterator[Block]:
+        """As `each`, but blocks that lie together in memory as one piece."""
+        return self.each(first, last)
 
     def read(self) -> Generator[Block, None, None]:
         """Every block, in order."""

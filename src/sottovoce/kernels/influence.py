@@ -27,11 +27,21 @@ _CHUNK = 2**20
 def counts(rows: Rows, geometry: Geometry, radius: float) -> Vector:
     """q omega for every record: its own weight times the geometry's, which caps its influence."""
     out = np.empty(rows.n)
-    measure = _measure_for(rows, geometry)
     rounding = gamma(2.0 * rows.dim + 32.0)
     slack = rounding * (geometry.stretch * radius) ** (2.0 if _is_expanded(rows, geometry) else 1.0)
+    if _is_fused(rows, geometry):
+        from sottovoce.kernels.compiled import lengths as lengths_compiled
 
-    def fill(index: int, block: Block, _: Vector) -> None:
+        def fill(index: int, block: Block, _: Vector) -> None:
+            first = rows.span(index).start
+            part = out[first : first + block.targets.size]
+            lengths_compiled.counts(block.features, geometry, rounding, slack, block.weights, part)
+
+        sum_blocks(rows, (), fill, together=True)
+        return out
+    measure = _measure_for(rows, geometry)
+
+    def fill_plainly(index: int, block: Block, _: Vector) -> None:
         measured = measure(block.features)
         if _is_expanded(rows, geometry):
             lengths = np.sqrt(np.maximum(measured, 0.0) + slack) * (1.0 + rounding)
@@ -40,8 +50,16 @@ def counts(rows: Rows, geometry: Geometry, radius: float) -> Vector:
         omega = geometry.counts(lengths)
         out[rows.span(index)] = omega if block.weights is None else omega * block.weights
 
-    sum_blocks(rows, (), fill)
+    sum_blocks(rows, (), fill_plainly)
     return out
+
+
+def _is_fused(rows: Rows, geometry: Geometry) -> bool:
+    """Whether one compiled loop measures rows and caps what they count."""
+    if geometry.is_mixed or rows.sparse or not is_compiled(rows.n * rows.dim):
+        return False
+    # Compact rows are centred through the column that they know as the constant.
+    return geometry.shift is None or rows.layout is None or geometry.constant == rows.layout.constant
 
 
 def _is_expanded(rows: Rows, geometry: Geometry) -> bool:
@@ -55,16 +73,7 @@ def _measure_for(rows: Rows, geometry: Geometry) -> Callable[[Any], Vector]:
         return lambda features: _turned(features, geometry)
     if rows.sparse:
         return lambda features: _sparse(features, geometry)
-    if is_compiled(rows.n * rows.dim) and _is_centred_by_constant(rows, geometry):
-        from sottovoce.kernels.compiled import lengths as lengths_compiled
-
-        return lambda features: lengths_compiled.squares(features, geometry)
     return lambda features: _row_squares(geometry.to_coordinates(double(features)))
-
-
-def _is_centred_by_constant(rows: Rows, geometry: Geometry) -> bool:
-    """Whether centring, if there is any, goes through the column that compact rows know as the constant."""
-    return geometry.shift is None or rows.layout is None or geometry.constant == rows.layout.constant
 
 
 def _row_squares(z: Matrix) -> Vector:

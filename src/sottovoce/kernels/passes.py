@@ -114,7 +114,7 @@ def gram(rows: Rows) -> Matrix:
     def add(_: int, block: Block, total: Vector) -> None:
         view(block.features).add_outer(total, block.weights, convex=True)
 
-    return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
+    return view.matrix(sum_blocks(rows, view.room(rows.dim), add, together=view.folds), rows.dim)
 
 
 @over_parts
@@ -147,12 +147,9 @@ def moments(rows: Rows) -> Matrix:
     view = view_for(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
-        weights = np.ones(block.targets.size) if block.weights is None else block.weights
-        held = view(block.features)
-        total[0] += held.gather(weights)
-        total[1] += held.squares(block.weights)
+        view(block.features).add_moments(total, block.weights, block.targets.size)
 
-    return sum_blocks(rows, (2, rows.dim), add)
+    return sum_blocks(rows, (2, rows.dim), add, together=view.folds)
 
 
 @over_parts
@@ -204,10 +201,16 @@ def sum_blocks(
         def add_all(first: int, last: int, total: Vector) -> None:
             for block in rows.run(first, last):
                 add(first, block, total)
+                first += -(-block.targets.size // rows.block_length)
 
         return _sum_stretches(rows.blocks, shape, add_all)
     if not rows.streamed:
-        return sum_in_order(rows.blocks, shape, lambda index, total: add(index, rows.block(index), total))
+
+        def add_each(first: int, last: int, total: Vector) -> None:
+            for index, block in enumerate(rows.each(first, last), first):
+                add(index, block, total)
+
+        return _sum_stretches(rows.blocks, shape, add_each)
     with closing(rows.read()) as source:
         total = sum_in_order(
             rows.blocks, shape, lambda index, total: add(index, next(source), total), in_turn=True

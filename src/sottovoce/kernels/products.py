@@ -13,7 +13,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +30,12 @@ _scratch = threading.local()
 
 
 class View(ABC):
-    """One block of rows X, ready to be multiplied; it uses this thread's buffers: one at a time."""
+    """One block of rows X, ready to be multiplied; it uses this thread's buffers: one at a time.
+
+    `folds`: `add_moments` and `add_outer` take several blocks that lie together, and add them one after
+    another."""
+
+    folds: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, features: Any) -> None: ...
@@ -46,6 +51,11 @@ class View(ABC):
     @abstractmethod
     def squares(self, weights: Vector | None = None) -> Vector:
         """Sum of squares of each column, rows counting `weights`."""
+
+    def add_moments(self, total: Matrix, weights: Vector | None, n: int) -> None:
+        """Add the sums of each column and of its squares, the n rows counting `weights`."""
+        total[0] += self.gather(np.ones(n) if weights is None else weights)
+        total[1] += self.squares(weights)
 
     @abstractmethod
     def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:

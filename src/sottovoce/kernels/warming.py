@@ -56,8 +56,10 @@ def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     from sottovoce.kernels.compiled.block_sums import DenseTally
     from sottovoce.kernels.compiled.compact_products import CompiledCompactView
     from sottovoce.kernels.compiled.compact_sums import CompactTally
+    from sottovoce.kernels.compiled.lengths import counts
     from sottovoce.kernels.compiled.products import DenseView
     from sottovoce.kernels.compiled.twins import twin_of
+    from sottovoce.questions.geometry import Geometry
 
     twin = twin_of(Logistic())
     assert twin is not None
@@ -75,7 +77,10 @@ def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     yield lambda: tally.drop(1.0, here, moves, tally.marks(here), block.targets, block.weights)
     yield lambda: view.gather(view.times(w))
     yield lambda: view.gather(block.targets)
-    yield lambda: view.squares(block.weights)
+    yield lambda: view.add_moments(np.zeros((2, rows.dim)), block.weights, rows.n)
+    yield lambda: counts(
+        block.features, Geometry(scale=np.ones(rows.dim), cap=1.0), 0.0, 0.0, block.weights, here
+    )
 
 
 def _made_up(layout: RowLayout | None) -> Rows:

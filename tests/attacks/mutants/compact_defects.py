@@ -50,6 +50,13 @@ COMPACT = (
         f"{TESTS} -k lie_together",
     ),
     Mutant(
+        "second moments of blocks that lie together summed as one",
+        "kernels/compiled/compact_outer.py",
+        "        if first % length == 0:\n",
+        "        if first == 0:\n",
+        f"{TESTS} -k add_blocks_that",
+    ),
+    Mutant(
         "blank rows keep their codes",
         "data/compact.py",
         "        self.codes[tiles, :, places] = self.layout.none\n",

@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.kernels.compiled.compact_places import Places, joint_room, places, single, tile_places
+from sottovoce.kernels.compiled.compact_places import (
+    Places,
+    joint_room,
+    places,
+    single,
+    tile_factors,
+    tile_places,
+)
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import (
     WIDTH,
@@ -31,27 +38,34 @@ from sottovoce.kernels.compiled.simd import (
 
 
 @compiled()
-def add_outer(index: Any, units: Any, numbers: Any, codes: Any, weights: Any, whole: Any) -> None:
-    """Add the block's X' diag(weights) X to the upper triangle of a matrix of dense columns."""
+def add_outer(
+    index: Any, units: Any, numbers: Any, codes: Any, weights: Any, n: int, length: int, whole: Any
+) -> None:
+    """Add X' diag(weights) X to the upper triangle of a matrix of dense columns, blocks of `length` rows one
+    after another; no weights mean 1 for each of the n rows."""
     tiles, count, width = numbers.shape
     plan, lanes = places(index, units), count // WIDTH * WIDTH + WIDTH
     x, held, joint = numbers.reshape(-1), codes.reshape(-1), joint_room(plan, width)
-    squares, panels = np.zeros((count * count) * WIDTH), np.zeros(plan.rooms[-1] * lanes)
-    crossed = np.zeros((plan.slots[-1], plan.slots[-1]))
+    squares, panels = np.empty((count * count) * WIDTH), np.empty(plan.rooms[-1] * lanes)
+    crossed = np.empty((plan.slots[-1], plan.slots[-1]))
     wide, scaled, rows = np.empty(count * width), np.zeros(lanes * width), np.empty(WIDTH * lanes)
     factors = scaled[count * width : (count + 1) * width]
     for tile in range(tiles):
         first = tile * width
-        last = min(width, weights.size - first)
-        factors[:] = 0.0
-        factors[:last] = weights[first : first + last]
+        last = min(n, first + width)
+        if first % length == 0:
+            squares[:] = 0.0
+            panels[:] = 0.0
+            crossed[:] = 0.0
+        tile_factors(weights, first, last, factors)
         tile_places(plan, held, tile, width, joint)
         _scale(x, tile, factors, wide, scaled)
         _add_numbers(wide, scaled, width, squares)
         if joint.size:
             _add_panels(scaled, rows, joint, width, panels)
             _add_crossed(plan, held, tile, factors, crossed)
-    _spread_out(plan, squares, panels, crossed, whole)
+        if last % length == 0 or last == n:
+            _spread_out(plan, squares, panels, crossed, whole)
 
 
 @compiled()

@@ -115,6 +115,15 @@ def tile_places(plan: Places, codes: Any, tile: int, width: int, joint: Any) -> 
 
 
 @compiled()
+def tile_factors(weights: Any, first: int, last: int, factors: Any) -> None:
+    """What the rows from `first` to `last` count, 1 each where there are no weights; 0 after them."""
+    for i in range(last - first):
+        factors[i] = weights[first + i] if weights.size else 1.0
+    for i in range(last - first, factors.size):
+        factors[i] = 0.0
+
+
+@compiled()
 def tables(plan: Places, w: Any, short: Any, table: Any) -> None:
     """Entries of w for the numbers, and for every joint place the sum of unit w of its codes, 0 for none."""
     for j in range(plan.columns.size):

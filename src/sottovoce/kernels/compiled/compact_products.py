@@ -14,7 +14,7 @@ few operations that it allows each term, bounds these sums too.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import compact_outer
+from sottovoce.kernels.compiled.block_sums import or_none
 from sottovoce.kernels.compiled.compact_places import (
     Places,
     joint_room,
@@ -29,6 +30,7 @@ from sottovoce.kernels.compiled.compact_places import (
     plan_of,
     single,
     tables,
+    tile_factors,
     tile_places,
 )
 from sottovoce.kernels.compiled.jit import compiled
@@ -171,25 +173,45 @@ def _times(index: Any, units: Any, numbers: Any, codes: Any, w: Any, out: Any) -
 
 
 @compiled()
-def _gather(index: Any, units: Any, numbers: Any, codes: Any, factors: Any, squared: bool, out: Any) -> None:
-    """Add factors[i] x_i, or factors[i] times the squares of its entries, for every row."""
+def _gather(index: Any, units: Any, numbers: Any, codes: Any, factors: Any, out: Any) -> None:
+    """Add factors[i] x_i for every row."""
     tiles, count, width = numbers.shape
     plan = places(index, units)
     x, held = numbers.reshape(-1), codes.reshape(-1)
-    sums, bins, some = np.zeros(count * WIDTH), np.zeros(COPIES * plan.rooms[-1]), np.zeros(width)
+    sums, bins, some = np.zeros(count * WIDTH), np.zeros(COPIES * plan.rooms[-1]), np.empty(width)
     joint = joint_room(plan, width)
     for tile in range(tiles):
         first = tile * width
-        some[:] = 0.0
-        for i in range(min(width, factors.size - first)):
-            some[i] = factors[first + i]
+        tile_factors(factors, first, min(factors.size, first + width), some)
         tile_places(plan, held, tile, width, joint)
-        if squared:
-            _add_squares(x, tile, some, sums)
-            tile_bins(joint, some, bins)
-        else:
-            tile_gather(x, joint, tile, some, sums, bins)
-    spread_out(plan, sums, bins, 2 if squared else 1, out)
+        tile_gather(x, joint, tile, some, sums, bins)
+    spread_out(plan, sums, bins, 1, out)
+
+
+@compiled()
+def _moments(
+    index: Any, units: Any, numbers: Any, codes: Any, weights: Any, n: int, length: int, out: Any
+) -> None:
+    """Add q_i x_i and q_i times the squares of its entries, blocks of `length` rows one after another."""
+    tiles, count, width = numbers.shape
+    plan = places(index, units)
+    x, held = numbers.reshape(-1), codes.reshape(-1)
+    sums, squares = np.empty(count * WIDTH), np.empty(count * WIDTH)
+    bins, some, joint = np.empty(COPIES * plan.rooms[-1]), np.empty(width), joint_room(plan, width)
+    for tile in range(tiles):
+        first = tile * width
+        last = min(n, first + width)
+        if first % length == 0:
+            sums[:] = 0.0
+            squares[:] = 0.0
+            bins[:] = 0.0
+        tile_factors(weights, first, last, some)
+        tile_places(plan, held, tile, width, joint)
+        tile_gather(x, joint, tile, some, sums, bins)
+        _add_squares(x, tile, some, squares)
+        if last % length == 0 or last == n:
+            spread_out(plan, sums, bins, 1, out[0])
+            spread_out(plan, squares, bins, 2, out[1])
 
 
 @compiled()
@@ -209,8 +231,11 @@ def _add_squares(x: Any, tile: int, factors: Any, sums: Any) -> None:
 class CompiledCompactView(products.View):
     """Compact rows, read where they are."""
 
+    folds: ClassVar[bool] = True
+
     def __init__(self, features: Compact) -> None:
         self._features = features
+        self._length = features.layout.block_length
         self._parts = *plan_of(features.layout), features.numbers, features.codes
 
     def times(self, w: Any) -> Any:
@@ -221,20 +246,20 @@ class CompiledCompactView(products.View):
         return out[0] if w.ndim == 1 else out.T
 
     def gather(self, factors: Vector) -> Vector:
-        return self._gathered(factors, squared=False)
-
-    def squares(self, weights: Vector | None = None) -> Vector:
-        return self._gathered(np.ones(len(self._features)) if weights is None else weights, squared=True)
-
-    def _gathered(self, factors: Vector, squared: bool) -> Vector:
         out = np.zeros(self._features.layout.dim)
-        _gather(*self._parts, np.ascontiguousarray(factors), squared, out)
+        _gather(*self._parts, np.ascontiguousarray(factors), out)
         return out
 
+    def squares(self, weights: Vector | None = None) -> Vector:
+        out = np.zeros((2, self._features.layout.dim))
+        self.add_moments(out, weights, self._features.n)
+        return np.asarray(out[1])
+
+    def add_moments(self, total: Matrix, weights: Vector | None, n: int) -> None:
+        _moments(*self._parts, or_none(weights), n, self._length, total)
+
     def add_outer(self, total: Vector, weights: Vector | None, convex: bool) -> None:
-        compact_outer.add_outer(
-            *self._parts, np.ones(len(self._features)) if weights is None else weights, total
-        )
+        compact_outer.add_outer(*self._parts, or_none(weights), self._features.n, self._length, total)
 
     @staticmethod
     def matrix(total: Vector, dim: int) -> Matrix:

@@ -1,4 +1,5 @@
-"""||M x||^2 of dense and compact rows, compiled: centred, scaled and squared in registers.
+"""||M x||^2 of dense and compact rows, compiled: centred, scaled and squared in registers; and what a row of
+that length counts, by the rule of `Geometry.counts`.
 
 The constant of a compact row is the public unit u, or 0 in a blank row. So what code column c adds depends on
 its code k alone: (s_k (unit - a_k u))^2 plus the sum over its other columns j of (s_j a_j u)^2, and for none
@@ -13,24 +14,44 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.data.compact import Compact
+from sottovoce.kernels.compiled.block_sums import or_none
 from sottovoce.kernels.compiled.compact_places import combined, joint_room, places, plan_of, tile_places
 from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import WIDTH, fused, load, product, spread, store, zero
 from sottovoce.questions.geometry import Geometry
 
 
-def squares(features: Any, geometry: Geometry) -> Vector:
+def counts(
+    features: Any, geometry: Geometry, rounding: float, slack: float, weights: Vector | None, out: Vector
+) -> None:
+    """q omega of each row, its length rho enlarged to rho (1 + rounding) + slack."""
+    squares(features, geometry, out)
+    _count(geometry.cap, geometry.ceiling, rounding, slack, or_none(weights), out)
+
+
+def squares(features: Any, geometry: Geometry, out: Vector) -> None:
     """sum over columns of (s_j (x_j - a_j x_c))^2, for each row."""
     shift = np.zeros(geometry.columns) if geometry.shift is None else geometry.shift
-    out = np.empty(len(features))
     if isinstance(features, Compact):
         columns = np.array(features.layout.numbers)
         table = _table(features, np.array(geometry.scale), shift)
         numbers = np.ascontiguousarray(geometry.scale[columns]), np.ascontiguousarray(shift[columns])
         _compact(*plan_of(features.layout), features.numbers, features.codes, *numbers, table, out)
-        return out
-    _squares(features, np.array(geometry.scale), np.array(shift), geometry.constant or 0, out)
-    return out
+    else:
+        _squares(features, np.array(geometry.scale), np.array(shift), geometry.constant or 0, out)
+
+
+@compiled()
+def _count(cap: float, ceiling: float, rounding: float, slack: float, weights: Any, out: Any) -> None:
+    """min(1, C/rho, B C^2/rho^2) of squares of lengths, in place; rounded down, so that both caps hold."""
+    for i in range(out.size):
+        length = np.sqrt(out[i]) * (1.0 + rounding) + slack
+        ratio = cap / max(length, cap)
+        capped = min(1.0, ratio * min(1.0, ceiling * ratio) * (1.0 - 2.0**-40))
+        out[i] = 1.0 if length <= cap else capped
+    if weights.size:
+        for i in range(out.size):
+            out[i] *= weights[i]
 
 
 @compiled(reorder=True)
