@@ -13,9 +13,10 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.coordinates import Belief, Coordinates, Spreads, groups
+from sottovoce.methods.heard import Curves, HeardGradient
 from sottovoce.methods.log_odds import LIMITS, log_odds, secants
 from sottovoce.methods.outlook import Outlook
-from sottovoce.methods.posterior import Curves, Posterior
+from sottovoce.methods.posterior import Posterior
 from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.questions import Answer, Moments
 from tests import problems
@@ -242,7 +243,7 @@ def heard(
     u = np.zeros((1, size))
     for _ in range(steps):
         answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        posterior.hear(u, answer, noise, lambda _reached: curves, noise)
+        posterior.hear(HeardGradient(u, answer, noise, lambda _reached: curves), noise)
         u = posterior.estimate
     return posterior, float(((u - truth) ** 2).sum())
 
@@ -282,3 +283,46 @@ def test_one_precise_answer_tells_how_strong_the_signal_is() -> None:
         truth = size * np.random.default_rng(1).standard_normal(20)
         posterior = heard(truth, 0.02, 1.0, 1)[0]
         assert low < math.exp(float(posterior.weights @ np.log(posterior.sizes))) < high
+
+
+def heard_twice(
+    truth: np.ndarray, noises: list[float], seed: int, bend: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The posterior mean after answers of these noises, all of them weighed again, and the sd stated."""
+    rng, size = np.random.default_rng(seed), truth.size
+    posterior = Posterior.prior(
+        SecondMoments(np.ones(size), np.eye(size), 0.1, 1e-4), 1.0, np.zeros(size), 1, 1.4
+    )
+    curves = Curves(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
+    u, answers = np.zeros((1, size)), []
+    for noise in noises:
+        answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
+        answers.append(HeardGradient(u, answer, noise, lambda _reached: curves))
+        posterior.hear(answers[-1], 0.05)
+        u = posterior.estimate
+    again, left = posterior.heard_again(answers, u)
+    return u, again, float(np.mean(left))
+
+
+def test_a_precise_first_answer_is_not_forgotten_for_noisy_ones_after_it() -> None:
+    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
+    noises = [0.02] + [1.0] * 29
+    found = [heard_twice(truth, noises, seed) for seed in range(20)]
+    once, twice = (np.mean([((way[k] - truth) ** 2).sum() for way in found]) for k in (0, 1))
+    assert twice < 0.8 * once
+    assert twice < 4.0 * 20 * (0.02 / 0.2) ** 2
+
+
+def test_the_noise_stated_of_answers_heard_again_is_their_scatter() -> None:
+    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
+    for noises in ([0.05] * 30, [0.02] + [0.2] * 29):
+        found = [heard_twice(truth, noises, seed) for seed in range(60)]
+        scatter = float(np.std([again for _, again, _ in found], axis=0).mean())
+        assert 0.6 < np.mean([left for *_, left in found]) / scatter < 1.6
+
+
+def test_answers_heard_again_count_less_the_farther_off_they_were_asked() -> None:
+    """With half the curvature believed, the first of these answers names half of the weights, precisely."""
+    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
+    found = [heard_twice(truth, [0.002] + [0.02] * 29, seed, 0.5)[1] for seed in range(10)]
+    assert np.mean([((again - truth) ** 2).sum() for again in found]) < 0.1 * float(truth @ truth)

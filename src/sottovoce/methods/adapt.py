@@ -14,6 +14,7 @@ from sottovoce.methods.adapt_paces import share, slowed, steps_for
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
+from sottovoce.methods.heard import HeardGradient
 from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.log_odds import LIMITS
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
@@ -111,6 +112,7 @@ class Descent(LearnedDescent):
         passages: list[Passage] = []
         units: list[int] = []
         places: list[Matrix] = []
+        heard: list[HeardGradient] = []
         while len(units) < self.steps:
             question, place = self._question(u, first=not np.any(u))
             least = moved_by(self.inside, question) / self.mu
@@ -125,7 +127,8 @@ class Descent(LearnedDescent):
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
                 gradient = gradient - gradient.mean(axis=0)
-            self.posterior.hear(u, gradient, answer.scale, self.bends.curves(self.posterior, place), usual)
+            heard.append(HeardGradient(u, gradient, answer.scale, self.bends.curves(self.posterior, place)))
+            self.posterior.hear(heard[-1], usual)
             u = self._within(self.posterior.estimate)
             units.append(answer.units)
             places.append(u)
@@ -136,10 +139,16 @@ class Descent(LearnedDescent):
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
         weight = max(sum(counted), 1)
         ends = [told * (paid / weight) for paid in counted]
-        ends[-1] = ends[-1] + (1.0 - told)
+        rest, beside = u, np.zeros_like(told)
         ended = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
+        if self.bends.limited:
+            rest, left = self.posterior.heard_again(heard, ended + (1.0 - told) * u)
+            beside = (1.0 - told) * left
+        else:
+            ends[-1] = ends[-1] + (1.0 - told)
+        ended = ended + (1.0 - told) * rest
         basis = geometry.matrix.T @ self.vectors
-        self.noise = noise_along(basis, passages, ends, len(u), centred=True)
+        self.noise = noise_along(basis, passages, ends, len(u), centred=True, beside=beside)
         return walk.problem.within_limit(self.least.at(geometry.to_user(self._back(ended))))
 
     @property

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce.methods.coordinates import Belief
+from sottovoce.methods.heard import Curves
 from sottovoce.methods.log_odds import log_odds, secants
-from sottovoce.methods.posterior import Curves
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from sottovoce.methods.heard import Along, Curves, HeardGradient
 from sottovoce.methods.propagation import Passage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.second_moments import SecondMoments
@@ -30,7 +31,7 @@ _CURVATURE_DOUBT = 0.5
 _FIRST_DOUBT = 0.3
 """Relative error of H^-1 g besides its noise; less for the first answer, where h rests on no estimate."""
 
-_CORRELATED = 0.02
+_CORRELATED = 0.03
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
 
 _NEVER = 1e9
@@ -43,25 +44,12 @@ remove what noise that lets in."""
 _TELLING = 10.0
 """An answer tells more than the prior where its variance times this is less."""
 
-_LONGEST = 0.5
-"""Most that one answer scales the weights by, less 1."""
-
 _OVERSHOT = 1.6
 """Gains times the largest curvature over the believed one: below 2, errors of H shrink."""
 
 
 _HIDDEN = 0.6
 """Where noise is followed, eigenvalues of S are lower by this part of its edge: some are nothing else."""
-
-
-@final
-@dataclass(frozen=True)
-class Curves:
-    """h across and along the weights for every hypothesis; `highest` bounds it."""
-
-    across: Vector
-    along: Vector
-    highest: float
 
 
 @final
@@ -160,29 +148,22 @@ class Posterior:
         noise = (scale / self._bends(curve)) ** 2
         return np.asarray(self.priors / (self.priors + _TELLING * noise))
 
-    def hear(
-        self, u: Matrix, answer: Matrix, scale: float, curves: Callable[[Vector], Curves], usual: float
-    ) -> None:
-        """Take in a noisy gradient at u; `usual` is the noise of an answer for an even share."""
+    def hear(self, heard: HeardGradient, usual: float) -> None:
+        """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""
+        u, answer, scale, curves = heard
         curve = curves(self.reached(u))
         bends = self._bends(curve.across)
-        noise = (scale / bends) ** 2
         away = u - self.means
         square = np.mean(away**2, axis=1) + self.variances
-        first = not np.any(u)
-        doubt = _FIRST_DOUBT if first else _CURVATURE_DOUBT
-        leaked = self.error * (square @ self.spectrum)[:, None] / self.spectrum
-        error = doubt**2 * square + leaked
-        moved = -answer / bends[:, None, :]
-        if first:
+        error = self._error(square, first=not np.any(u))
+        moved, noise = self._told_by(heard, curve)
+        if np.any(u):
+            self._decide(self._along(heard, curve), u, away)
+        else:
             total = (self.variances + noise + error) * bends**2
             self.evidence = self.evidence - 0.5 * (
                 np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)
             )
-        else:
-            pulled, spread = self._along(u, answer, scale, curve, away)
-            moved = moved - pulled[:, None, None] * u
-            noise = noise + np.outer(spread, np.mean(u**2, axis=0))
         gain = self.variances / (self.variances + noise + error)
         gain = np.maximum(gain, _LEAST_GAIN * self.told(usual, curve.across))
         gain = np.minimum(gain, (_OVERSHOT * curve.across / curve.highest)[:, None])
@@ -192,27 +173,64 @@ class Posterior:
         self.passage = Passage(costs @ (gain / bends), scale, seen * (costs @ bends))
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
 
-    def _along(
-        self, u: Matrix, answer: Matrix, scale: float, curve: Curves, away: Matrix
-    ) -> tuple[Vector, Vector]:
-        """The one number <u, g>, which noise hardly hides: it decides between the hypotheses, and how much
-        longer or shorter u should be. By how much H^-1 g misjudges that, and the variance that this adds."""
+    def heard_again(self, answers: Sequence[HeardGradient], near: Matrix) -> tuple[Matrix, Vector]:
+        """All answers weighed once more, and what their noise leaves in that: an sd along each direction.
+
+        A filter weighs an answer by what was known of u* when it came. At the end u* is known to be `near`,
+        as far as the variances say, so how far each u was from it, and with it the error of H^-1 g: least
+        squares of u - H^-1 g over all answers and the prior, by these variances."""
+        unknown = self._costs @ self.variances
+        precision = np.repeat((1.0 / self.priors)[:, None, :], near.shape[0], axis=1)
+        total, passed = np.zeros_like(precision), np.zeros_like(self.priors)
+        for heard in answers:
+            moved, noise = self._told_by(heard, heard.curves(self.reached(heard.u)))
+            square = np.mean((heard.u - near) ** 2, axis=0) + unknown
+            counted = 1.0 / (noise + self._error(square, first=not np.any(heard.u)))
+            total += counted[:, None, :] * (heard.u + moved)
+            precision += counted[:, None, :]
+            passed += counted**2 * noise
+        left = self._costs @ (np.sqrt(passed) / precision[:, 0, :])
+        return np.asarray(np.tensordot(self._costs, total / precision, axes=1)), left
+
+    def _told_by(self, heard: HeardGradient, curve: Curves) -> tuple[Matrix, Matrix]:
+        """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""
+        bends = self._bends(curve.across)
+        moved, noise = -heard.answer / bends[:, None, :], (heard.scale / bends) ** 2
+        if not np.any(heard.u):
+            return moved, noise
+        along = self._along(heard, curve)
+        moved = moved - along.pulled[:, None, None] * heard.u
+        return moved, noise + np.outer(along.spread(len(heard.u)), np.mean(heard.u**2, axis=0))
+
+    def _error(self, square: Vector, *, first: bool) -> Vector:
+        """Variance of u - H^-1 g besides noise, `square` being that of the way from u to u*: curvature is
+        known in part only, and what S misses of correlations leaks from all directions into each."""
+        doubt = _FIRST_DOUBT if first else _CURVATURE_DOUBT
+        return doubt**2 * square + self.error * (square @ self.spectrum)[..., None] / self.spectrum
+
+    def _along(self, heard: HeardGradient, curve: Curves) -> Along:
+        u, scaled = heard.u, self.spectrum * heard.u
+        length = float(np.sum(scaled * u))
+        ridge = float(np.sum(self.ridge * u**2)) / length
+        return Along(
+            float(np.sum(u * heard.answer)) / length,
+            (heard.scale * float(np.linalg.norm(u)) / length) ** 2,
+            curve.along * self.factors + ridge,
+            curve.across * self.factors + ridge,
+        )
+
+    def _decide(self, along: Along, u: Matrix, away: Matrix) -> None:
+        """Let the one number <u, g>, which noise hardly hides, decide between the hypotheses."""
         scaled = self.spectrum * u
         length = float(np.sum(scaled * u))
-        seen = float(np.sum(u * answer)) / length
-        noise = (scale * float(np.linalg.norm(u)) / length) ** 2
-        ridge = float(np.sum(self.ridge * u**2)) / length
-        bends = curve.along * self.factors + ridge
         gap = np.sum(scaled * away, axis=(1, 2)) / length
         known = self.variances @ np.sum(scaled**2, axis=0) / length**2
-        variance = noise + bends**2 * (
+        variance = along.noise + along.bends**2 * (
             known * (1.0 + _CURVATURE_DOUBT**2) + (_CURVATURE_DOUBT * gap) ** 2 + 1e-4
         )
-        self.evidence = self.evidence - 0.5 * ((seen - bends * gap) ** 2 / variance + np.log(variance))
-        across = curve.across * self.factors + ridge
-        pulled = np.clip(seen / bends - seen / across, -_LONGEST, _LONGEST)
-        spread = noise * np.maximum(bends**-2.0 - across**-2.0, 0.0) * len(u)
-        return np.asarray(pulled), np.asarray(spread)
+        self.evidence = self.evidence - 0.5 * (
+            (along.seen - along.bends * gap) ** 2 / variance + np.log(variance)
+        )
 
     def _bends(self, curve: Vector | float) -> Matrix:
         rates = np.broadcast_to(curve, self.factors.shape) * self.factors

@@ -61,15 +61,17 @@ def noise_along(
     outputs: int,
     *,
     centred: bool = False,
+    beside: Vector | float = 0.0,
 ) -> CoefficientNoise:
     """Noise in the weights of steps along the columns of `basis`, one output's weights by directions, or
     along each weight if there is none.
 
     What outputs have in common does not move a softmax: nothing contracts its noise, unless it is `centred`
-    away."""
+    away. `beside` is the sd along each direction of what was added to these points from the same answers: at
+    worst the two add up."""
     if not passages:
         return CoefficientNoise(reason=NO_STEP)
-    found = variances(passages, weights)
+    found = (np.sqrt(variances(passages, weights)) + beside) ** 2
     common = np.zeros_like(found)
     if outputs > 1 and not centred:
         flat = [Passage(lengths, scale, np.zeros_like(lengths)) for lengths, scale, _ in passages]

@@ -67,9 +67,23 @@ ADAPT = (
     Mutant(
         "step in the wrong direction",
         "methods/posterior.py",
-        "moved = -answer / bends[:, None, :]",
-        "moved = answer / bends[:, None, :]",
+        "moved, noise = -heard.answer / bends",
+        "moved, noise = heard.answer / bends",
         f"{_TESTS} -k hide",
+    ),
+    Mutant(
+        "answers heard again as if each were asked at the end",
+        "methods/posterior.py",
+        "square = np.mean((heard.u - near) ** 2, axis=0) + unknown",
+        "square = 0.0 * near[0]",
+        f"{_TESTS} -k farther_off",
+    ),
+    Mutant(
+        "noise of answers heard again counted as if all were one",
+        "methods/posterior.py",
+        "passed += counted**2 * noise",
+        "passed += counted * noise",
+        f"{_TESTS} -k heard_again",
     ),
     Mutant(
         "nothing left of the signal is free",

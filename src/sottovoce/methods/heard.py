@@ -1,0 +1,55 @@
+"""A noisy gradient as a posterior takes it in: where it was asked, and how the risk bends there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from sottovoce.arrays import Matrix, Vector
+
+_LONGEST = 0.5
+"""Most that one answer scales the weights by, less 1."""
+
+
+@final
+@dataclass(frozen=True)
+class Curves:
+    """h across and along the weights for every hypothesis; `highest` bounds it."""
+
+    across: Vector
+    along: Vector
+    highest: float
+
+
+class HeardGradient(NamedTuple):
+    """A noisy gradient at u, its noise, and the curvatures under each hypothesis given the way reached."""
+
+    u: Matrix
+    answer: Matrix
+    scale: float
+    curves: Callable[[Vector], Curves]
+
+
+@final
+@dataclass(frozen=True)
+class Along:
+    """What a gradient at u says along u, per square of the predictor there: `seen` with variance `noise`,
+    and how the risk bends along and across u under each hypothesis."""
+
+    seen: float
+    noise: float
+    bends: Vector
+    across: Vector
+
+    @property
+    def pulled(self) -> Vector:
+        """By how much H^-1 g misjudges the length of u, which noise hardly hides."""
+        away = self.seen / self.bends - self.seen / self.across
+        return np.asarray(np.clip(away, -_LONGEST, _LONGEST))
+
+    def spread(self, outputs: int) -> Vector:
+        """The variance, in units of u^2, that taking this in adds."""
+        return self.noise * np.maximum(self.bends**-2.0 - self.across**-2.0, 0.0) * outputs
