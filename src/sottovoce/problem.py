@@ -41,7 +41,7 @@ class Problem:
     `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
     `bend` is sup|phi'''|/phi'' (infinite unless convex), `value_at_zero` bounds phi at w = 0, `label_reach`
     bounds |y| of a regression target (0 for labels), `loss` is its name, `limitable` whether its slopes may
-    be cut off.
+    be limited.
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
     A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and

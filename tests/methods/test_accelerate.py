@@ -76,7 +76,7 @@ def test_the_whole_budget_is_spent_and_no_more_and_the_trace_says_on_what() -> N
     kinds = [row.kind for row in result.trace]
     assert kinds == ["moments", "moments", "gram", *["accelerated step"] * 60, "measurement"]
     assert 0 <= ledger.units_left < 0.001 * ledger.units_cap
-    assert "slopes cut off at 0.7" in result.objective
+    assert "slopes limited to 0.7" in result.objective
 
 
 def test_columns_beyond_a_matrix_are_trained_without_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,7 @@ def families() -> dict[str, Family]:
     zeros, right, left, up = np.zeros(2), [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]
     steep, opposite = (right, FAR), (left, FAR)
     curved, across, flat = (right, 0.0), (up, 0.0), (right, FAR)
+    sure_and_wrong = ([1.0, -1e-3], 1.0), ([-1.0, -1e-3], 1.0)
     step = np.array([[0.01, 0.0]])
     # Rows (c, s) and (-s, -c) attain the joint price of means and squares; see sensitivity.moments.
     balance = 2.0
@@ -97,6 +98,9 @@ def families() -> dict[str, Family]:
         "gradient of softmax": Family(Gradient(np.zeros(6)), (right, 0.0), (left, 0.0), _softmax),
         "gradient in other coordinates": Family(Gradient(zeros), steep, opposite, _robust, geometry=wide),
         "limited gradient": Family(LimitedGradient(zeros, 0.25), (right, 1.0), (left, 1.0), _logistic),
+        "limited gradient far from zero": Family(
+            LimitedGradient(np.array([0.0, 1e4]), 0.6), *sure_and_wrong, _logistic
+        ),
         "gradient norm": Family(GradientNorm(zeros), steep, opposite, _robust_pulled),
         "Hessian": Family(Hessian(zeros), curved, across, _robust),
         "curvature product": Family(CurvatureProduct(zeros, np.array(right)), curved, flat, _robust),

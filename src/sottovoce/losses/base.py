@@ -117,9 +117,15 @@ class Loss(ABC):
 
     @property
     def is_limitable(self) -> bool:
-        """Whether its slopes may be cut off: convex, and phi(t) alone for all records alike."""
+        """Whether its slopes may be limited: convex, and phi(t) alone for all records alike."""
         ones = np.ones(1)
         return self.curvature_low == 0.0 and self.relative(ones) is None and self.pull(ones) is None
+
+    def limited(self, limit: float) -> Loss:
+        """A convex loss in this one's place with |phi'| at most `limit`: linear where this one is steeper."""
+        from sottovoce.losses.limited import Limited
+
+        return Limited(self, limit)
 
     @property
     def least_relative(self) -> float:

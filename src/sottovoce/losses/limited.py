@@ -13,7 +13,7 @@ from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
 from sottovoce.losses.base import Constants, Kind, Loss, checked_number
 
-_THIRD = 1e300
+JUMP = 1e300
 """phi'' jumps where the limit is reached; a bound this large refuses whatever needs a Lipschitz phi''."""
 
 
@@ -45,7 +45,7 @@ class Limited(Loss):
 
     @cached_property
     def constants(self) -> Constants:
-        return replace(self.base.constants, slope=self.limit, third=_THIRD)
+        return replace(self.base.constants, slope=self.limit, third=JUMP)
 
     @cached_property
     def corner(self) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.losses.base import LARGEST_ARGUMENT, Constants, Kind, Loss, at_least, checked_scale, round_up
+from sottovoce.losses.unbiased import LEAST_LIMIT, UnbiasedLimited
 
 # Past this exponent e^s nears the largest float while 1 + e^s = e^s has long been exact.
 LARGEST_EXPONENT = 709.0
@@ -61,6 +62,10 @@ class Logistic(Loss):
     @property
     def is_likelihood(self) -> bool:
         return True
+
+    def limited(self, limit: float) -> Loss:
+        """Records weighed by their predictions, which moves no minimizer; cut off where that cannot be."""
+        return UnbiasedLimited(limit) if limit >= LEAST_LIMIT else super().limited(limit)
 
     def _stage(self, t: Vector) -> tuple[Vector, ...]:
         return (_exponential(np.negative(t, out=np.empty_like(t))),)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _MOMENTUM = 0.9
 _LIMIT = 0.7
-"""Slopes are cut off at this part of the largest: half the variance of the noise for a bias of about .001 in
-log loss, whatever the signal (`log_odds`)."""
+"""Slopes are limited to this part of the largest: half the variance of the noise. Slopes of a softmax are cut
+off there, a bias of about .001 in log loss; a logistic loss has none where its model is right."""
 
 _AVERAGED = 0.1
 """The part of the steps at the end whose mean is returned."""
@@ -45,8 +45,8 @@ class Accelerate(LearnedMethod):
     1. Column means and squares, the squares of declared `column_groups` as one sum each, asked twice: in the
     user's coordinates and in those that the first answer suggests. 2. A matrix of second moments, where it
     fits: what stands out of its noise is shortened down to it, so that rows, and with them all noise, are
-    smaller in every other direction, and one step length suits all. 3. `steps` gradients with slopes cut off
-    at 0.7 of the largest, followed with Nesterov's momentum 0.9. Steps are as long as is safe, or shorter
+    smaller in every other direction, and one step length suits all. 3. `steps` gradients with slopes limited
+    to 0.7 of the largest, followed with Nesterov's momentum 0.9. Steps are as long as is safe, or shorter
     where the noise they would gather is expected to cost more than what they would reach. 4. The mean of the
     last tenth of the weights, and there the gradient of the user's own risk: the certificate speaks of it.
 
@@ -111,7 +111,7 @@ class AcceleratedDescent(LearnedDescent):
     @property
     def trained(self) -> str:
         cap, ceiling = self.wide.geometry.cap, self.wide.geometry.ceiling
-        limited = f", slopes cut off at {_LIMIT:g} of the largest" if self.inside.problem.limitable else ""
+        limited = f", slopes limited to {_LIMIT:g} of the largest" if self.inside.problem.limitable else ""
         return (
             f"; trained in learned coordinates, where a record of length rho counts "
             f"min(1, C/rho, {ceiling:g} C^2/rho^2), C = {cap:.4g}{limited}"

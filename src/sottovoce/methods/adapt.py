@@ -42,10 +42,10 @@ class Adapt(LearnedMethod):
 
     1. Means and squares for `moments_share` of the budget. 2. A geometry with the least expected excess loss.
     3. The weighted second moments there for `gram_share`. 4. `steps` gradients with growing shares, each
-    where all before it say that the weights are: a posterior mean, as far as the noise allows. Slopes are cut
-    off where the noise that saves is worth more than the bias. 5. The mean of the last half where noise is
-    small, else the last, in the user's weights, and there, for what is left, the gradient of the user's own
-    risk: the certificate speaks of it.
+    where all before it say that the weights are: a posterior mean, as far as the noise allows. Slopes are
+    limited where the noise that saves is worth more than the bias. 5. The mean of the last half where noise
+    is small, else the last, in the user's weights, and there, for what is left, the gradient of the user's
+    own risk: the certificate speaks of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
     made from public numbers and released answers: there is nothing to tune."""
@@ -90,8 +90,8 @@ class Adapt(LearnedMethod):
 class Descent(LearnedDescent):
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
-    `vectors` are the axes of the posterior; `limit` is where slopes were cut off last; `noise` is about what
-    the noise of all answers leaves in the weights."""
+    `vectors` are the axes of the posterior; `limit` is the last on slopes; `noise` is about what the noise of
+    all answers leaves in the weights."""
 
     inside: Questions
     chosen: Coordinates
@@ -155,7 +155,7 @@ class Descent(LearnedDescent):
     def trained(self) -> str:
         """Which risk the steps followed, in words."""
         cap, ceiling = self.chosen.geometry.cap, self.chosen.geometry.ceiling
-        limited = f", slopes cut off at {self.limit:g}" if self.limit < 1.0 else ""
+        limited = f", slopes limited to {self.limit:g}" if self.limit < 1.0 else ""
         return (
             f"; trained in learned coordinates, where a record of length rho counts "
             f"min(1, C/rho, {ceiling:g} C^2/rho^2), C = {cap:.4g}{limited}"

@@ -50,7 +50,7 @@ class Bends:
 
     @property
     def limited(self) -> bool:
-        """Whether slopes may be cut off with a known bias."""
+        """Whether slopes may be limited with a known bias."""
         return self.problem.loss == _LOGISTIC and self.problem.limitable and self.problem.outputs == 1
 
     def at(self, deviation: float) -> float:
@@ -64,7 +64,7 @@ class Bends:
         return self._unit * secants(deviation, reached).across
 
     def bias(self, deviation: float) -> Vector:
-        """Excess loss of the minimizer with slopes cut off, for each of `LIMITS`."""
+        """Excess loss of the minimizer with slopes limited, for each of `LIMITS`."""
         return log_odds(deviation).bias
 
     def curves(self, posterior: Posterior, place: int) -> Callable[[Vector], Curves]:

@@ -70,7 +70,7 @@ class Bounds(ABC):
         )
 
     def limited(self, limit: float) -> Bounds:
-        """The bounds of the same risk with the loss's slopes cut off at `limit`."""
+        """The bounds of the same risk with the loss's slopes limited to `limit`."""
         raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
 
     def gradient_norm(self, w: Vector) -> float:

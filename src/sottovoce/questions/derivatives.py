@@ -51,7 +51,8 @@ class _OfMatrix(AtWeights[T]):
 @final
 @dataclass(frozen=True)
 class LimitedGradient(AtWeights["Vector"]):
-    """The gradient with the slopes of a convex loss cut off at `limit`: less noise, another objective.
+    """The gradient with the slopes of a convex loss limited (`Loss.limited`): less noise, another objective,
+    though with the same minimizer where a logistic model is right and `limit` at least 1/2.
 
     Of several outputs it is the vector of all slopes that is shortened to that length."""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.losses.limited import Limited
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.bounds import Bounds, norm_above
 
@@ -24,8 +23,10 @@ class LinearBounds(Bounds):
     loss: Loss
 
     def limited(self, limit: float) -> LinearBounds:
-        """As for the loss that is linear where it would be steeper: only the slope is smaller."""
-        return replace(self, loss=Limited(self.loss, limit), problem=replace(self.problem, slope=limit))
+        """Those of the limited loss: its slope is smaller, and rounding of margins counts by its phi''."""
+        loss = self.loss.limited(limit)
+        problem = replace(self.problem, slope=loss.slope, curvature_high=loss.curvature_high)
+        return replace(self, loss=loss, problem=problem)
 
     def gradient_moves(self, w: Vector) -> float:
         problem, norm = self.problem, norm_above(w)

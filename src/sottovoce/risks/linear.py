@@ -20,7 +20,6 @@ from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import persons
 from sottovoce.kernels.warming import warm_for
 from sottovoce.losses import Kind, Loss
-from sottovoce.losses.limited import Limited
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy.bounds import Bounds
 from sottovoce.privacy.rounding import Arithmetic
@@ -147,8 +146,8 @@ class Risk(FeatureSums):
         return kernels.gradient(self._records._rows, self._loss, w) / self.n + self._pull(w)
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
-        """Gradient with the loss's slopes cut off at `limit`. Exact: for the data's owner only."""
-        w, loss = self._weights(w), Limited(self._loss, limit)
+        """Gradient with the loss's slopes limited to `limit`. Exact: for the data's owner only."""
+        w, loss = self._weights(w), self._loss.limited(limit)
         return kernels.gradient(self._records._rows, loss, w) / self.n + self._pull(w)
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:

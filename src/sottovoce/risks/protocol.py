@@ -48,7 +48,7 @@ class ExactRisk(Protocol):
     def gradient(self, w: Vector) -> Vector: ...
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
-        """The gradient with the loss's slopes cut off at `limit`, where the loss is convex."""
+        """The gradient with the loss's slopes limited to `limit`, where the loss is convex."""
 
     def hessian(self, w: Vector) -> Matrix: ...
 

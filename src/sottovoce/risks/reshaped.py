@@ -158,7 +158,7 @@ class ReshapedRisk(Sealed):
         return data + self._penalty.gradient(w)
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
-        """Gradient with the loss's slopes cut off at `limit`. Exact: for the data's owner only."""
+        """Gradient with the loss's slopes limited to `limit`. Exact: for the data's owner only."""
         data = self._geometry.to_coordinates(self._inner.limited_gradient(self._user(w), limit))
         return data + self._penalty.gradient(w)
 

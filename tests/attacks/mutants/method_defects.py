@@ -64,20 +64,21 @@ REFUSALS = (
 )
 
 _LIMITED = "tests/losses/test_limited.py"
+_UNBIASED = "tests/losses/test_unbiased.py"
 
 LIMITS = (
     Mutant(
         "slopes limited in the bound and not in the gradient",
         "risks/linear.py",
-        "w, loss = self._weights(w), Limited(self._loss, limit)",
+        "w, loss = self._weights(w), self._loss.limited(limit)",
         "w, loss = self._weights(w), self._loss",
         f"{_LIMITED} -k replacing_one_record",
     ),
     Mutant(
         "compiled passes forget the limit",
         "kernels/compiled/twins.py",
-        "twin = twin._replace(slope=loss.limit)",
-        "pass",
+        "return twin and twin._replace(valued=False, slope=limit)\n",
+        "return twin and twin._replace(valued=False)\n",
         f"{_LIMITED} -k compiled_and_plain",
     ),
     Mutant(
@@ -90,9 +91,51 @@ LIMITS = (
     Mutant(
         "bound of a limited gradient once the limit instead of twice",
         "risks/bounds.py",
-        "return replace(self, loss=Limited(self.loss, limit), problem=replace(self.problem, slope=limit))",
-        "return replace(self, loss=Limited(self.loss, limit / 2), problem=replace(self.problem, slope=limit))",
+        "loss = self.loss.limited(limit)",
+        "loss = self.loss.limited(limit / 2)",
         f"{_LIMITED} -k attained",
+    ),
+    Mutant(
+        "records not weighed: slopes cut off where no bias is promised",
+        "losses/unbiased.py",
+        "self.limit * np.minimum(odds, 1.0)",
+        "self.limit",
+        f"{_UNBIASED} -k pull_nowhere",
+    ),
+    Mutant(
+        "records weighed by the less likely label",
+        "losses/unbiased.py",
+        "self.limit * np.minimum(odds, 1.0)",
+        "self.limit * np.maximum(odds, 1.0)",
+        f"{_UNBIASED} -k weighed_by_the_prediction",
+    ),
+    Mutant(
+        "compiled slopes up to 1 while the limit is charged",
+        "kernels/compiled/twins.py",
+        "twin._replace(valued=False, slope=limit, fading=limit)",
+        "twin._replace(valued=False)",
+        f"{_UNBIASED} -k every_kind_of_rows",
+    ),
+    Mutant(
+        "compiled passes weigh nothing",
+        "kernels/compiled/twins.py",
+        "slope=limit, fading=limit",
+        "slope=limit",
+        f"{_UNBIASED} -k hostile_margins",
+    ),
+    Mutant(
+        "compiled passes weigh all margins alike",
+        "kernels/compiled/losses.py",
+        "min(falling / (1.0 + e), twin.fading * falling)",
+        "min(falling / (1.0 + e), twin.fading)",
+        f"{_UNBIASED} -k hostile_margins",
+    ),
+    Mutant(
+        "rounding charged by the curvature of another loss",
+        "risks/bounds.py",
+        "slope=loss.slope, curvature_high=loss.curvature_high",
+        "slope=loss.slope",
+        f"{_UNBIASED} -k its_own_curvature",
     ),
     Mutant(
         "slopes of a softmax limited in the bound and not in the gradient",

@@ -186,7 +186,8 @@ def _logistic_slopes(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any
     for i in range(t.size):
         s = twin.scale * (t[i] - twin.shift)
         e = decay(s)
-        slopes[i] = max(-(e if s >= 0.0 else 1.0) / (1.0 + e), -twin.slope)
+        falling = e if s >= 0.0 else 1.0
+        slopes[i] = max(-min(falling / (1.0 + e), twin.fading * falling), -twin.slope)
     if weights.size:
         for i in range(t.size):
             slopes[i] *= weights[i] * _count(twin, targets[i])

@@ -19,6 +19,7 @@ from sottovoce.losses import (
     Welsch,
 )
 from sottovoce.losses.limited import Limited
+from sottovoce.losses.unbiased import UnbiasedLimited
 from sottovoce.losses.weighted import ClassWeighted
 
 LOGISTIC, SIGMOID, SAVAGE, PSEUDO_HUBER, LOG_COSH, CAUCHY, GEMAN_MCCLURE, WELSCH, POISSON = range(9)
@@ -29,7 +30,8 @@ class Twin(NamedTuple):
     of counts of t = <x, w> - shift.
 
     `negative` and `positive` are what records of each class count; elsewhere both are 1. `valued`: whether
-    sums of phi are wanted."""
+    sums of phi are wanted. Where they are not, `fading` bounds |phi'| of a logistic loss by that times
+    min(1, e^-s), besides `slope`."""
 
     family: int
     margin: bool
@@ -41,6 +43,7 @@ class Twin(NamedTuple):
     negative: float = 1.0
     positive: float = 1.0
     valued: bool = True
+    fading: float = 1.0
 
 
 def twin_of(loss: Loss) -> Twin | None:
@@ -77,8 +80,14 @@ def twin_of(loss: Loss) -> Twin | None:
 
 
 def sloping_twin_of(loss: Loss) -> Twin | None:
-    """The loss for passes that read phi' alone: limiting slopes is clamping them lower."""
-    twin = twin_of(loss.base if isinstance(loss, Limited) else loss)
-    if twin is not None and isinstance(loss, Limited):
-        twin = twin._replace(slope=loss.limit)
+    """The loss for passes that read phi' alone: limiting slopes is clamping them lower, and for a loss that
+    stays unbiased, lower still where labels are as predicted."""
+    match loss:
+        case Limited(base, limit):
+            twin = twin_of(base)
+            return twin and twin._replace(valued=False, slope=limit)
+        case UnbiasedLimited(limit):
+            twin = twin_of(Logistic())
+            return twin and twin._replace(valued=False, slope=limit, fading=limit)
+    twin = twin_of(loss)
     return twin and twin._replace(valued=False)
