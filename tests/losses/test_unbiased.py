@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from mpmath import mp, mpf
+from pyarrow import parquet
 from scipy import sparse
 
 import sottovoce as sv
@@ -167,7 +169,8 @@ def test_compiled_slopes_are_those_of_the_loss_on_hostile_margins(limit: float) 
     assert np.abs(slopes).max() <= limit
 
 
-def compact(numbers: np.ndarray, y: np.ndarray) -> sv.Records:
+def compact(numbers: np.ndarray, y: np.ndarray, folder: Path | None) -> sv.Records:
+    """Encoded rows in memory, or in a file that is read again in every pass."""
     columns = (Numeric("a", -1.0, 1.0), Categorical("c", tuple("uvw")), Categorical("d", tuple("xy")))
     table = pa.table(
         {
@@ -177,15 +180,19 @@ def compact(numbers: np.ndarray, y: np.ndarray) -> sv.Records:
             "y": y,
         }
     )
-    records = sv.Records.from_table(table, Schema(columns, Target("y", classes=(-1, 1))))
-    assert records._rows.layout is not None
-    return records
+    schema = Schema(columns, Target("y", classes=(-1, 1)))
+    if folder is None:
+        records = sv.Records.from_table(table, schema)
+        assert records._rows.layout is not None
+        return records
+    parquet.write_table(table, folder / "rows.parquet", row_group_size=256)
+    return sv.Records.from_parquet(folder / "rows.parquet", schema, memory=1, spool=False)
 
 
 @pytest.mark.parametrize("limit", [0.5, 0.7])
-@pytest.mark.parametrize("held", ["dense", "sparse", "weighted", "compact"])
+@pytest.mark.parametrize("held", ["dense", "sparse", "weighted", "compact", "parquet"])
 def test_every_kind_of_rows_gives_the_same_limited_gradient_compiled_or_not(
-    limit: float, held: str, monkeypatch: pytest.MonkeyPatch
+    limit: float, held: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(700, 6)) * (rng.random((700, 6)) < 0.6)
@@ -193,8 +200,8 @@ def test_every_kind_of_rows_gives_the_same_limited_gradient_compiled_or_not(
     y, q = rng.choice([-1, 1], size=700), rng.random(700)
     w = 8.0 * rng.normal(size=6)
     declared: dict[str, Any] = {"sample_weight": q, "weight_cap": 1.0} if held == "weighted" else {}
-    if held == "compact":
-        records = compact(X[:, 0], y)
+    if held in ("compact", "parquet"):
+        records = compact(X[:, 0], y, tmp_path if held == "parquet" else None)
         w = 8.0 * rng.normal(size=records.dim)
     else:
         X = sparse.csr_array(X) if held == "sparse" else X

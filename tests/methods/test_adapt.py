@@ -223,6 +223,14 @@ def test_a_limit_costs_more_bias_and_curvature_the_lower_it_is() -> None:
     assert LIMITS[0] == 1.0
 
 
+def test_limits_down_to_a_half_cost_next_to_no_bias_and_lower_ones_do() -> None:
+    half = int(np.flatnonzero(LIMITS == 0.5)[0])
+    for deviation in (0.5, 1.4, 4.0):
+        bias = log_odds(deviation).bias
+        assert np.all(bias[: half + 1] <= 0.002 * math.log(2.0))
+        assert np.all(bias[half + 1 :] > 2.0 * bias[half])
+
+
 def test_more_noise_costs_more_and_never_more_than_doing_nothing() -> None:
     outlook = Outlook(np.ones(20), np.full(20, 0.1), 0.19)
     found = [outlook.excess(noise) for noise in (1e-4, 1e-2, 1e-1, 1e3)]

@@ -121,6 +121,9 @@ def test_weights_and_other_coordinates_are_those_of_the_rows_in_memory(client):
     u = np.linspace(-1.0, 1.0, DIM + 1)
     for ask in ("value", "gradient", "hessian"):
         np.testing.assert_allclose(getattr(inside, ask)(u), getattr(beside, ask)(u), atol=1e-12)
+    for limit in (0.6, 0.2):
+        limited = [risk.limited_gradient(4.0 * u, limit) for risk in (inside, beside)]
+        np.testing.assert_allclose(*limited, atol=1e-12)
     np.testing.assert_allclose(inside.gram(), beside.gram(), atol=1e-12)
     np.testing.assert_allclose(inside.gram_diagonal(), beside.gram_diagonal(), atol=1e-12)
     some = np.arange(3, N, 11)
