@@ -12,6 +12,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.data import files, sources
+from sottovoce.data.compact import Compact
 from sottovoce.data.headers import looks_like_value
 from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.schema import Categorical, Numeric, Target
@@ -153,5 +154,5 @@ def test_what_a_reader_raised_is_forgotten_with_what_it_held(tmp_path: Path) -> 
     path.write_bytes(content[:4] + bytes(60) + content[64:])
     source = ParquetSource.open(path, TWO, radius=1.0, lenient=True)
     with pytest.raises(sv.errors.DataError, match="Parquet") as caught:
-        list(source.read())
+        list(source.read(lambda _, n: (Compact.room(source.layout, n), np.empty(n))))
     assert caught.value.__context__ is None

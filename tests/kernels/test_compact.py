@@ -231,6 +231,10 @@ def test_a_geometry_measures_compact_rows_as_long_as_dense_ones(centred, path, m
     blank = np.flatnonzero(~wide.any(axis=1))
     assert blank.size
     assert np.all(found[blank] == 1.0)
+    weights = np.linspace(0.1, 2.0, N)
+    for records in both(schema(), weights=weights):
+        own = records._rows.weights
+        assert np.allclose(influence.counts(records._rows, geometry, 1.0), found * own, rtol=1e-12)
 
 
 def test_a_geometry_that_centres_by_another_column_is_measured_too(monkeypatch):

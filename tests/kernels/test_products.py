@@ -13,6 +13,8 @@ import pytest
 from scipy import sparse
 
 from sottovoce.data import blocks
+from sottovoce.data import compiling as choosing
+from sottovoce.data.compiled import jit as compiling
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import block_sums as tallies
@@ -20,7 +22,6 @@ from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import block_sums as tallies_compiled
 from sottovoce.kernels.compiled import gram as outer_compiled
-from sottovoce.kernels.compiled import jit as compiling
 from sottovoce.kernels.compiled import losses as laws_compiled
 from sottovoce.kernels.compiled import products as products_compiled
 from sottovoce.kernels.compiled.twins import twin_of
@@ -404,18 +405,18 @@ def test_a_compiled_pass_changes_no_stored_row():
 
 def test_the_size_decides_unless_the_variable_does(monkeypatch):
     monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
-    assert not products.is_compiled(products.WORTH_COMPILING - 1)
-    assert products.is_compiled(products.WORTH_COMPILING)
+    assert not choosing.is_compiled(choosing.WORTH_COMPILING - 1)
+    assert choosing.is_compiled(choosing.WORTH_COMPILING)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
-    assert not products.is_compiled(10**9)
+    assert not choosing.is_compiled(10**9)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    assert products.is_compiled(1)
+    assert choosing.is_compiled(1)
 
 
 def test_without_numba_the_reference_serves_and_compiled_is_refused(monkeypatch):
     held = rows_of(20)
-    monkeypatch.setattr(products, "WORTH_COMPILING", 1)
-    monkeypatch.setattr(products, "_has_numba", lambda: False)
+    monkeypatch.setattr(choosing, "WORTH_COMPILING", 1)
+    monkeypatch.setattr(choosing, "_has_numba", lambda: False)
     monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
     assert isinstance(products.view_for(held)(held.block(0).features), products.WideView)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
@@ -459,7 +460,7 @@ def test_no_code_of_an_older_formula_is_taken_from_disk(monkeypatch):
     kept = products_compiled.sparse_times._cache
     signature, codegen = (numba.float64,), numba.core.registry.cpu_target.target_context.codegen()
     one = kept._index_key(signature, codegen)
-    monkeypatch.setattr(compiling, "_fingerprint", lambda: "of other sources")
+    monkeypatch.setattr(compiling, "_fingerprint", lambda _: "of other sources")
     assert kept._index_key(signature, codegen) != one
 
 

@@ -10,9 +10,10 @@ import threading
 import numpy as np
 import pytest
 
+from sottovoce.data import compiling as choosing
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
-from sottovoce.kernels import products, warming
+from sottovoce.kernels import warming
 
 
 @pytest.fixture
@@ -31,16 +32,16 @@ def finish():
 
 def test_compiling_starts_once_and_for_large_tables_alone(unstarted, monkeypatch):
     monkeypatch.delenv("SOTTOVOCE_KERNELS", raising=False)
-    warming.warm(products.WORTH_COMPILING - 1)
+    warming.warm(choosing.WORTH_COMPILING - 1)
     finish()
     assert unstarted == []
     for _ in range(3):
-        warming.warm(products.WORTH_COMPILING)
+        warming.warm(choosing.WORTH_COMPILING)
     finish()
     assert unstarted == ["sottovoce-compile"]
     layout = RowLayout.of(Schema((Numeric("a", 0, 1),)))
     for _ in range(3):
-        warming.warm(products.WORTH_COMPILING, layout)
+        warming.warm(choosing.WORTH_COMPILING, layout)
     finish()
     assert unstarted == ["sottovoce-compile"] * 2
 

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 Label: TypeAlias = str | int | float | bool
 Value: TypeAlias = str | float | None
@@ -33,6 +34,9 @@ SPACES = " \t\n\r\v\f"
 """What trimming takes off."""
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
+
+_DENSEST = 4096
+"""Largest distance of two declared whole numbers up to which a table is made of all between them."""
 
 
 def number(cell: object) -> float:
@@ -123,6 +127,18 @@ class Codebook:
                 return self._plain[plain]
         found = value(cell)
         return -1 if found is None else self._values.get(found, -1)
+
+
+def dense(wanted: dict[float, int]) -> tuple[float, NDArray[np.intp]] | None:
+    """The least declared number and a table from it to the largest, -1 for one between that is not declared;
+    None where they are not all whole, or too far apart."""
+    if not (wanted and max(wanted) - min(wanted) <= _DENSEST and all(key == np.floor(key) for key in wanted)):
+        return None
+    least = min(wanted)
+    table = np.full(int(max(wanted) - least) + 1, -1, dtype=np.intp)
+    for key, code in wanted.items():
+        table[int(key - least)] = code
+    return least, table
 
 
 def text_of(cell: Any) -> str | None:

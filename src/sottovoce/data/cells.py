@@ -23,6 +23,7 @@ from sottovoce.data.cell import (
     Codebook,
     Label,
     Spelling,
+    dense,
     number,
     spells_missing,
     text_of,
@@ -34,9 +35,6 @@ T = TypeVar("T", np.float64, np.intp)
 
 NUMBERS, TEXT = "biufc", "OUTS"
 """Kinds of NumPy arrays that are read: numbers in bulk, text and objects one by one."""
-
-_DENSEST = 4096
-"""Largest distance of two declared whole numbers up to which a table is made of all between them."""
 
 
 class Coded(NamedTuple):
@@ -250,23 +248,22 @@ def _values(column: NDArray[Any]) -> list[Any]:
 def _matched(values: Vector, wanted: dict[float, int]) -> Codes:
     if not wanted:
         return np.full(len(values), -1, dtype=np.intp)
+    whole = dense(wanted)
+    if whole is not None:
+        return _looked_up(values, *whole)
     keys = np.array(sorted(wanted))
     order = np.array([wanted[key] for key in keys.tolist()], dtype=np.intp)
-    if keys[-1] - keys[0] <= _DENSEST and np.all(keys == np.floor(keys)):
-        return _looked_up(values, keys, order)
     places = np.minimum(np.searchsorted(keys, values), keys.size - 1)
     return np.where(keys[places] == values, order[places], -1)
 
 
-def _looked_up(values: Vector, keys: Vector, order: Codes) -> Codes:
-    """As `_matched`, by a table from the least whole number to the largest; what a place stands for is
-    compared with the value, since rounding may bring it from one nearby."""
-    table = np.full(int(keys[-1] - keys[0]) + 1, -1, dtype=np.intp)
-    table[(keys - keys[0]).astype(np.intp)] = order
+def _looked_up(values: Vector, least: float, table: Codes) -> Codes:
+    """As `_matched`; what a place stands for is compared with the value, since rounding may bring it from one
+    nearby."""
     with np.errstate(invalid="ignore"):
-        places = np.clip(values - keys[0], 0.0, keys[-1] - keys[0])
+        places = np.clip(values - least, 0.0, table.size - 1.0)
         whole = np.nan_to_num(places, copy=False, nan=0.0).astype(np.intp)
-    return np.where(whole + keys[0] == values, table[whole], -1)
+    return np.where(whole + least == values, table[whole], -1)
 
 
 def _places(encoded: Any) -> NDArray[np.int64]:

@@ -53,6 +53,13 @@ class Compact(Sealed):
         return cls(layout, n, numbers, codes)
 
     @classmethod
+    def room(cls, layout: RowLayout, n: int) -> Self:
+        """n rows not written yet, padding included."""
+        tiles = -(-n // layout.tile)
+        numbers = np.empty((tiles, len(layout.numbers), layout.tile), dtype=np.float32)
+        return cls(layout, n, numbers, np.empty((tiles, len(layout.codes), layout.tile), dtype=layout.kind))
+
+    @classmethod
     def joined(cls, layout: RowLayout, parts: list[Columns]) -> Self:
         """Columns of all parts as rows; each part is let go once it is written."""
         whole = cls.blank(layout, sum(numbers.shape[1] for numbers, _ in parts))
@@ -85,6 +92,13 @@ class Compact(Sealed):
         tiles, places = np.divmod(np.flatnonzero(unusable), self.numbers.shape[2])
         self.numbers[tiles, :, places] = 0.0
         self.codes[tiles, :, places] = self.layout.none
+
+    def clear_padding(self) -> None:
+        """Make what follows the last row in its tile blank."""
+        used = self.n % self.numbers.shape[2]
+        if used:
+            self.numbers[-1, :, used:] = 0.0
+            self.codes[-1, :, used:] = self.layout.none[:, None]
 
     def seal(self) -> Self:
         """Never to be written again."""

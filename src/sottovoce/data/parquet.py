@@ -17,23 +17,25 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
 from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
-from sottovoce.data.compact_rows import LEAST_COMPACT, bound_compact
+from sottovoce.data.compact_rows import LEAST_COMPACT
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.rows import bound_dense
+from sottovoce.data.pieces import Encode, PieceReader, zeros
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import column_names, insist_present, located
-from sottovoce.data.tables import encoded_columns
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+Room = Callable[[int, int], tuple[Compact | None, Vector]]
+"""Where the piece with a number and a length goes if it is held compact, and its targets."""
 
 BATCH_ROWS = 2**15
 PIECE_BYTES = 2**23
@@ -73,23 +75,26 @@ class ParquetSource(Sealed):
             insist_present(tuple(spelled.values()), column_names(file))
         return cls(files, _identity(files), schema, radius, lenient, spelled)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Rows in all files, from their footers."""
         return sum(_footer(file).num_rows for file in self.files)
 
-    def read(
-        self, first: int = 0, encode: Callable[[NDArray[Any]], Vector] = np.asarray
-    ) -> Generator[tuple[Any, Vector], None, None]:
-        """Pieces of bounded rows from the row numbered `first` on, where a piece begins, with their targets.
+    def read(self, room: Room, first: int = 0, encode: Encode = zeros) -> Generator[Any, None, None]:
+        """Pieces of bounded rows from the row numbered `first` on, where a piece begins.
 
-        All have as many rows as a piece has, the last one fewer. `encode` is applied to the targets."""
+        All have as many rows as a piece has, the last one fewer. `room` gives the piece with a number and a
+        length its place, and its targets theirs; `encode` is applied to the targets."""
+        compiled = is_compiled(self.n * self.layout.dim)
+        options: dict[str, Any] = {"lenient": self.lenient, "encode": encode, "compiled": compiled}
+        reader = PieceReader(self.schema, self.spelled, self.radius, **options)
 
-        def work(piece: Any) -> tuple[Any, Vector]:
-            features, values = self._bounded(piece)
-            return features, encode(values)
+        def work(numbered: tuple[int, Any]) -> Any:
+            number, piece = numbered
+            return reader.read(piece, *room(number, piece.num_rows))
 
-        with closing(ahead(in_pieces(self._chunks(first), self.piece), work)) as bounded:
+        pieces = in_pieces(self._chunks(first), self.piece, first // self.piece)
+        with closing(ahead(pieces, work)) as bounded:
             yield from bounded
 
     @cached_property
@@ -140,26 +145,23 @@ class ParquetSource(Sealed):
                 first -= held.row_group(group).num_rows
                 group += 1
             names = tuple(self.spelled[name] for name in _wanted(self.schema))
-            for chunk in _batches(file, group, names, max(BATCH_ROWS, self.piece)):
+            for chunk in _batches(file, group, names, max(BATCH_ROWS, self.piece), self._in_words):
                 if first < chunk.num_rows:
                     yield chunk.slice(first)
                 first = max(0, first - chunk.num_rows)
         self.insist_unchanged()
 
-    def _bounded(self, piece: Any) -> tuple[Any, NDArray[Any]]:
-        """The rows of a piece of the table, and its targets."""
-
-        def column_of(name: str) -> Any:
-            return piece.column(self.spelled[name])
-
-        part = encoded_columns(piece.num_rows, column_of, self.schema, self.schema.target, self.lenient)
-        assert part.target is not None
-        rows, usable = Compact.joined(self.layout, [part.features]), np.ones(piece.num_rows, dtype=bool)
-        if self.compact is not None:
-            return bound_compact(rows, self.radius, usable).seal(), part.target
-        stored = bound_dense(rows, self.radius, False, usable)
-        stored.flags.writeable = False
-        return stored, part.target
+    @cached_property
+    def _in_words(self) -> tuple[str, ...]:
+        """Columns of declared words alone: each word of a row group is looked up once."""
+        declared: list[Any] = [*self.schema.columns, self.schema.target]
+        sources = {part.source for part in declared if part.labels is None}
+        words = {
+            part.source
+            for part in declared
+            if part.source not in sources and all(isinstance(label, str) for label in part.labels)
+        }
+        return tuple(self.spelled[name] for name in words)
 
     def insist_unchanged(self) -> None:
         """Answers about two tables would share one guarantee."""
@@ -192,20 +194,24 @@ def ahead(
         source.close()
 
 
-def in_pieces(chunks: Generator[Any, None, None], length: int) -> Generator[Any, None, None]:
-    """The same rows in batches of `length`, the last one shorter; what is whole already is not copied."""
+def in_pieces(
+    chunks: Generator[Any, None, None], length: int, number: int = 0
+) -> Generator[tuple[int, Any], None, None]:
+    """The same rows in batches of `length`, the last one shorter, numbered from `number` on; what is whole
+    already is not copied."""
     held, count = list[Any](), 0
     try:
         for chunk in chunks:
             while count + chunk.num_rows >= length:
-                yield _one([*held, chunk.slice(0, length - count)])
+                yield number, _one([*held, chunk.slice(0, length - count)])
                 chunk = chunk.slice(length - count)
                 held, count = [], 0
+                number += 1
             if chunk.num_rows:
                 held.append(chunk)
                 count += chunk.num_rows
         if held:
-            yield _one(held)
+            yield number, _one(held)
     finally:
         chunks.close()
 
@@ -222,14 +228,19 @@ def _wanted(schema: Schema) -> tuple[str, ...]:
     return (*schema.names, *([schema.target.name] if schema.target else []))
 
 
-def _batches(file: Path, group: int, wanted: tuple[str, ...], length: int = BATCH_ROWS) -> Iterator[Any]:
+def _batches(
+    file: Path, group: int, wanted: tuple[str, ...], length: int = BATCH_ROWS, coded: tuple[str, ...] = ()
+) -> Iterator[Any]:
+    """Batches of the columns; text of those that are `coded` as places in a dictionary of each."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # Arrow's refusal may quote data: ours is raised once it is forgotten, without it as context.
     with (
         suppress(pa.ArrowException, OSError, ValueError),
-        pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened,
+        pq.ParquetFile(
+            file, buffer_size=BUFFER_BYTES, pre_buffer=False, read_dictionary=list(coded)
+        ) as opened,
     ):
         groups = range(group, opened.num_row_groups)
         yield from opened.iter_batches(length, row_groups=groups, columns=list(wanted))

@@ -6,8 +6,9 @@ Either way they are the same rows, in the same blocks, as if all were held in me
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, final
@@ -111,21 +112,38 @@ def read_rows(
     pieces = -(-n // held.length)
     most = pieces if n * source.row_bytes <= memory else memory // (held.length * source.row_bytes)
     spool = Spool(folder, forms=held.forms, blocks=pieces - most) if folder and most < pieces else None
-    targets, kept, start = np.empty(n), list[Any](), 0
+    targets, kept, start, free = np.empty(n), list[Any](), 0, deque[Compact]()
+
+    def room(number: int, count: int) -> tuple[Compact | None, Vector]:
+        """Memory of its own for a piece that is kept, for others what an earlier one has left."""
+        first = number * held.length
+        if first + count > n:
+            raise _other_length()
+        with suppress(IndexError):
+            if number >= most:
+                return free.pop().tiles(0, count), targets[first : first + count]
+        return held.room(count), targets[first : first + count]
+
     told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
     with waiting(progress, f"reading {n} rows{told}"):
-        for features, codes in source.read(encode=encode):
-            targets[start : start + len(codes)] = codes
-            start += len(codes)
+        for features in source.read(room, encode=encode):
+            start += len(features)
             if len(kept) < most:
-                kept.append(features)
-            elif spool is not None:
+                kept.append(held.sealed(features))
+                continue
+            if spool is not None:
                 spool.append(held.arrays(features))
+            if held.layout is not None:
+                free.append(features)
     if start != n:
-        raise DataError("the Parquet file has another number of rows than its footer says.")
+        raise _other_length()
     if spool is None and most < pieces:
         return StreamedRows(source, tuple(kept), targets)
     return SpooledRows(source, tuple(kept), spool, targets)
+
+
+def _other_length() -> DataError:
+    return DataError("the Parquet file has another number of rows than its footer says.")
 
 
 class Held(NamedTuple):
@@ -149,6 +167,13 @@ class Held(NamedTuple):
             ArrayForm(np.dtype(np.float32), (tiles, len(layout.numbers), layout.tile)),
             ArrayForm(layout.kind, (tiles, len(layout.codes), layout.tile)),
         )
+
+    def room(self, n: int) -> Compact | None:
+        """Memory for n compact rows; dense ones come with their own."""
+        return None if self.layout is None else Compact.room(self.layout, n)
+
+    def sealed(self, features: Any) -> Any:
+        return features if self.layout is None else features.seal()
 
     def arrays(self, features: Any) -> tuple[NDArray[Any], ...]:
         return (features,) if self.layout is None else (features.numbers, features.codes)
@@ -270,5 +295,6 @@ class StreamedRows(_ParquetRows):
             return self._held.taken(self, indices, pieces)
 
     def _pieces(self) -> Generator[tuple[int, Any], None, None]:
-        with closing(self._source.read(len(self._kept) * self._held.length)) as later:
-            yield from enumerate(chain(self._kept, (features for features, _ in later)))
+        first = len(self._kept) * self._held.length
+        with closing(self._source.read(lambda _, n: (self._held.room(n), np.empty(n)), first)) as later:
+            yield from enumerate(chain(self._kept, map(self._held.sealed, later)))

@@ -72,7 +72,7 @@ def encoded_columns(
     """n rows as numbers and codes, by the rules of `read`: cell by cell, so chunks may end anywhere."""
     checked = _checked(column_of, schema, lenient)
     numbers, codes = encode_columns(schema, n, checked)
-    values, unusable = _targets(checked, aim, schema, lenient)
+    values, unusable = read_targets(checked, aim, schema, lenient)
     if unusable is not None:
         numbers[:, unusable] = 0.0
         codes[:, unusable] = RowLayout.of(schema).none[:, None]
@@ -92,7 +92,7 @@ def encoded_rows(
     """n dense rows, by the same rules."""
     checked = _checked(column_of, schema, lenient)
     rows = encode(schema, n, checked, dtype)
-    values, unusable = _targets(checked, aim, schema, lenient)
+    values, unusable = read_targets(checked, aim, schema, lenient)
     if unusable is not None:
         rows[unusable] = 0.0
     counts = _counts(column_of, schema, aim, values, lenient) if weighted else None
@@ -103,27 +103,32 @@ def _checked(column_of: Callable[[str], Any], schema: Schema, lenient: bool) -> 
     def checked(name: str) -> Any:
         column = column_of(name)
         if not lenient:
-            _insist_valid(column, schema, name)
+            insist_valid(column, schema, name)
         return column
 
     return checked
 
 
-def _targets(
+def read_targets(
     column_of: Callable[[str], Any], aim: Target | None, schema: Schema, lenient: bool
 ) -> tuple[NDArray[Any] | None, Mask | None]:
     """Targets, and which rows have none and are to be blank."""
     if aim is None:
         return None, None
     values, usable = _target(column_of(aim.name), aim, schema.reading(aim))
+    return values, unusable_targets(usable, aim, lenient)
+
+
+def unusable_targets(usable: Mask, aim: Target, lenient: bool) -> Mask | None:
+    """Which rows are to be blank; None where none is. Refused unless lenient."""
     if usable.all():
-        return values, None
+        return None
     if not lenient:
         raise DataError(
             f"target {aim.name!r} holds a missing or undeclared value. Clean the data, declare every "
             'class, or read with invalid="zero" to blank such rows.'
         )
-    return values, ~usable
+    return ~usable
 
 
 def _counts(
@@ -141,7 +146,7 @@ def _counts(
     return counts
 
 
-def _insist_valid(column: Any, schema: Schema, name: str) -> None:
+def insist_valid(column: Any, schema: Schema, name: str) -> None:
     """Refuse a type or a field that cannot be what is declared."""
     insist_type(column, schema, name)
     if not cells.is_decodable(column):

@@ -10,8 +10,9 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.rows import Rows
-from sottovoce.kernels.products import View, is_compiled, view_for
+from sottovoce.kernels.products import View, view_for
 from sottovoce.losses import Kind, Loss
 
 

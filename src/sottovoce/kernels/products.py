@@ -8,11 +8,9 @@ that `rounding` asks, and a row's product depends on that row and its place in t
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import threading
 from abc import ABC, abstractmethod
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -20,11 +18,8 @@ from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.rows import Rows
-from sottovoce.errors import ParameterError
-
-WORTH_COMPILING = 2**22
-"""Entries of a table (n times dim, both public) from which loading numba pays for itself."""
 
 _scratch = threading.local()
 
@@ -138,31 +133,6 @@ def view_for(rows: Rows) -> type[View]:
 
         return products_compiled.CompiledSparseView if rows.sparse else products_compiled.DenseView
     return SparseView if rows.sparse else WideView
-
-
-def is_compiled(entries: int) -> bool:
-    """Whether passes over a table of so many entries take the compiled path."""
-    match os.environ.get("SOTTOVOCE_KERNELS", ""):
-        case "":
-            return entries >= WORTH_COMPILING and _has_numba()
-        case "reference":
-            return False
-        case "compiled":
-            if _has_numba():
-                return True
-            raise ParameterError(
-                "SOTTOVOCE_KERNELS=compiled needs numba, which has no wheels for this platform. Build it, or "
-                "unset the variable: NumPy gives the same numbers to within the allowance."
-            )
-        case other:
-            raise ParameterError(
-                f"SOTTOVOCE_KERNELS={other!r} must be 'reference' or 'compiled', or unset: the size decides."
-            )
-
-
-@cache
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None
 
 
 def double(features: Any) -> Any:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks, sum_in_order
@@ -23,7 +24,6 @@ from sottovoce.kernels.products import (
     View,
     add_sparse,
     double,
-    is_compiled,
     scale_sparse,
     symmetric,
     view_for,

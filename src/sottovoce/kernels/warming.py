@@ -13,10 +13,10 @@ import numpy as np
 
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import DenseRows, Rows
-from sottovoce.kernels.products import is_compiled
 from sottovoce.losses import Logistic
 
 _begun: set[str] = set()

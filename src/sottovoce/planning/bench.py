@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from sottovoce._version import VERSION
+from sottovoce.data.compiling import is_compiled
 from sottovoce.data.records import Records
 from sottovoce.data.threads import thread_count
 from sottovoce.datasets import covertype
-from sottovoce.kernels.products import is_compiled
 from sottovoce.losses import Logistic, Sigmoid
 from sottovoce.regularizers import L2
 from sottovoce.risks.linear import Risk

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 TESTS = "tests/kernels/test_compact.py"
+COLUMNS = "tests/data/test_compact_columns.py"
 
 COMPACT = (
     Mutant(
@@ -55,6 +56,55 @@ COMPACT = (
         "        if first % length == 0:\n",
         "        if first == 0:\n",
         f"{TESTS} -k add_blocks_that",
+    ),
+    Mutant(
+        "memory of a missing number read",
+        "data/compiled/columns.py",
+        "                    out[i] = 0.0\n",
+        "                    out[i] = out[i]\n",
+        f"{COLUMNS} -k any_type",
+    ),
+    Mutant(
+        "numbers written into tiles not clipped",
+        "data/compiled/columns.py",
+        "(min(max(x, low), high) - middle)",
+        "(x - middle)",
+        f"{COLUMNS} -k any_type",
+    ),
+    Mutant(
+        "rows written into tiles not measured",
+        "data/compiled/columns.py",
+        "short &= squares[i] <= largest",
+        "short &= squares[i] == squares[i]",
+        f"{COLUMNS} -k longer_than",
+    ),
+    Mutant(
+        "a number near a declared one taken for it",
+        "data/compiled/columns.py",
+        "within and place + least == x",
+        "within",
+        f"{COLUMNS} -k any_type",
+    ),
+    Mutant(
+        "rows without a target written into tiles as they are",
+        "data/pieces.py",
+        "            room.clear(unusable)\n",
+        "            pass\n",
+        f"{COLUMNS} -k target_of",
+    ),
+    Mutant(
+        "words of a later batch not looked at",
+        "data/pieces.py",
+        "if words is column and not cells.is_text(column.type):",
+        "if words is column:",
+        f"{COLUMNS} -k its_own_words",
+    ),
+    Mutant(
+        "what an earlier piece left in its padding kept",
+        "data/compact_columns.py",
+        "        out.clear_padding()\n",
+        "",
+        f"{COLUMNS} -k padding",
     ),
     Mutant(
         "blank rows keep their codes",

@@ -36,9 +36,16 @@ FORMULAS = (
         f"{PRODUCTS} -k few_ulps",
     ),
     Mutant(
+        "a table just worth compiling for left to the reference",
+        "data/compiling.py",
+        "entries >= WORTH_COMPILING",
+        "entries > WORTH_COMPILING",
+        f"{PRODUCTS} -k size_decides",
+    ),
+    Mutant(
         "machine code of an older formula kept",
-        "kernels/compiled/jit.py",
-        "(*super()._index_key(signature, codegen), _fingerprint())",
+        "data/compiled/jit.py",
+        "(*super()._index_key(signature, codegen), _fingerprint(self._folder))",
         "super()._index_key(signature, codegen)",
         f"{PRODUCTS} -k older_formula",
     ),

@@ -13,9 +13,9 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.block_sums import Tally
 from sottovoce.kernels.compiled import losses as laws
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.losses import RUN
 from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
 from sottovoce.kernels.compiled.simd import WIDTH

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.compact_places import (
     Places,
     joint_room,
@@ -23,7 +24,6 @@ from sottovoce.kernels.compiled.compact_places import (
     tile_factors,
     tile_places,
 )
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import (
     WIDTH,
     fused,

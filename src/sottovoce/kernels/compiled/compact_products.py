@@ -20,6 +20,7 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import compact_outer
 from sottovoce.kernels.compiled.block_sums import or_none
@@ -33,7 +34,6 @@ from sottovoce.kernels.compiled.compact_places import (
     tile_factors,
     tile_places,
 )
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import (
     LINE,
     WIDTH,

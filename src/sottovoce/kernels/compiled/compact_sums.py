@@ -12,11 +12,11 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled import losses as laws
 from sottovoce.kernels.compiled.block_sums import CompiledTally, or_none
 from sottovoce.kernels.compiled.compact_places import joint_room, places, plan_of, tables, tile_places
 from sottovoce.kernels.compiled.compact_products import COPIES, spread_out, tile_gather, tile_times
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import WIDTH
 from sottovoce.kernels.compiled.twins import Twin
 

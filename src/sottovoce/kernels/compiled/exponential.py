@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sottovoce.kernels.compiled.jit import compiled
+from sottovoce.data.compiled.jit import compiled
 
 _LEAST = -700.0
 """e^-700 is still a normal number, and far below any rounding of what it is added to."""

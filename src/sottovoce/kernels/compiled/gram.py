@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.kernels.compiled.jit import compiled
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import LINE, WIDTH, fetch, fused, load, load_part, product, spread, store
 
 WIDEST = 1024

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled import residuals
 from sottovoce.kernels.compiled.exponential import decay, log_ratio
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.twins import LOGISTIC, POISSON, SAVAGE, SIGMOID, Twin
 
 RUN = 256

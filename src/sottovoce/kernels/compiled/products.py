@@ -11,9 +11,9 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import gram as outer_compiled
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import (
     LINE,
     WIDTH,

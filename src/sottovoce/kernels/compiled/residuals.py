@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.exponential import decay, fading, log_sum
-from sottovoce.kernels.compiled.jit import compiled
 from sottovoce.kernels.compiled.twins import CAUCHY, GEMAN_MCCLURE, LOG_COSH, POISSON, PSEUDO_HUBER, Twin
 
 _LOG2 = 0.6931471805599453

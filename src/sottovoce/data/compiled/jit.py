@@ -42,8 +42,12 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # numba comes without types
     Numba looks at the file of the function alone, while the code holds functions of other files as well:
     without the fingerprint a new formula there would leave the old one in use."""
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._folder = Path(function.__code__.co_filename).parent
+
     def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return (*super()._index_key(signature, codegen), _fingerprint())
+        return (*super()._index_key(signature, codegen), _fingerprint(self._folder))
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """An index that an older release wrote may name types that are no more: it is begun anew."""
@@ -55,9 +59,9 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # numba comes without types
 
 
 @cache
-def _fingerprint() -> str:
-    """Digest of every source that is compiled."""
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+def _fingerprint(folder: Path) -> str:
+    """Digest of every source that is compiled there, and of this one."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for source in sorted(folder.glob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()
