@@ -44,6 +44,14 @@ def test_methods_run_on_a_module_within_their_budget_and_say_what_clipping_voids
     assert isinstance(risk.module_with(result), models.Linear)
 
 
+def test_the_noise_in_a_modules_weights_is_stated() -> None:
+    risk = models.linear_risk(n=1500, dim=3)
+    result = sv.minimize(risk, budget=BUDGET, method="dp-gd", tolerance=TOLERANCE, simulate=1)
+    assert result.coefficient_noise is not None
+    assert result.coefficient_noise.shape == result.weights.shape
+    assert np.all(result.coefficient_noise > 0.0)
+
+
 def test_a_run_starts_from_the_modules_own_parameters() -> None:
     X, y = models.network_data(400)
     module = models.two_layers(2, 3, 3, seed=5)

@@ -12,7 +12,7 @@ import sottovoce as sv
 from sottovoce.inference.coefficient_noise import UNSAID, CoefficientNoise
 from sottovoce.methods.designs import Designer
 from sottovoce.methods.majorizers import MajorizerShape
-from sottovoce.methods.propagation import UNACCOUNTED, Passage, variances
+from sottovoce.methods.propagation import NO_STEP, Passage, variances
 from tests import problems
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -80,12 +80,12 @@ def test_noise_of_linear_steps_is_what_simulated_steps_leave() -> None:
         assert np.allclose(variances(passages, weights), exact, rtol=0.03)
 
 
-def test_noise_is_not_stated_where_it_cannot_be_followed() -> None:
-    stopped = sv.minimize(
-        made_up(), budget=BUDGET, method="opt", tolerance=sv.Tolerance(gradient=0.2), simulate=0
+def test_noise_is_not_stated_where_no_step_was_taken() -> None:
+    there = sv.minimize(
+        made_up(), budget=BUDGET, method="opt", tolerance=sv.Tolerance(gradient=50.0), simulate=0
     )
-    assert stopped.coefficient_noise is None
-    assert stopped.noise.reason == UNACCOUNTED
+    assert there.coefficient_noise is None
+    assert there.noise.reason == NO_STEP
 
 
 def test_noise_survives_a_file_and_older_files_are_read_without() -> None:

@@ -16,6 +16,8 @@ from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import measure
 from sottovoce.methods.paces import Adaptive, Average, Pace
+from sottovoce.methods.propagation import Passage
+from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified
 from sottovoce.result import Outcome, Stop, TraceRow
 
@@ -189,8 +191,15 @@ class Rolling(Rule):
         fade = min(1.0, (1.0 - self.taken / self.steps) / FADING)
         self.taken += 1
         step = fade * self.method.pace.step(walk.problem, seen)
-        walk.record("batch step", here.gradient.units, step=step)
+        walk.record("batch step", here.gradient.units, step=Step(step, passage=self._passage(seen, step)))
         return None
+
+    def _passage(self, seen: Average, step: Vector) -> Passage:
+        """Lengths per unit of the mean gradient, taken as given; what momentum holds back arrives soon after,
+        so that a step passes on noise as one without would."""
+        mean = np.where(seen.gradient == 0.0, 1.0, seen.gradient)
+        keep = self.method.momentum
+        return Passage(-step / mean, seen.scale, None, at_once=(1.0 - keep) / (1.0 - keep**self.since))
 
 
 @final
@@ -209,7 +218,8 @@ class Look(Rule):
         spent = here.gradient.units + bend.units
         if curvature < -self.threshold - 2.0 * bend.noise:
             length = 2.0 * abs(curvature) / walk.problem.hessian_lipschitz
-            walk.record("negative curvature", spent, step=direction * length)
+            step = bend.passed(Step(direction * length), curvature)
+            walk.record("negative curvature", spent, step=step)
         else:
             walk.record("look", spent)
         return None

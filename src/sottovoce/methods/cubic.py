@@ -14,17 +14,19 @@ from sottovoce.methods.cubic_model import CubicModel
 from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
 from sottovoce.methods.shares import Growing, Shares, Tracking
+from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
+from sottovoce.methods.turned_steps import by_hessian
 from sottovoce.questions import SHORTEST_TRIAL
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sottovoce.arrays import Vector
+    from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.questions import Answer, Questions
 
 _SHORTEST = 2.0 * SHORTEST_TRIAL
 """Steps shorter than this, in units of 1/radius, are not tried: rounding would dominate their difference."""
@@ -119,7 +121,8 @@ class Cubic(Method):
         walk.levels = levels.on_the_way()
         stop = follow(rule, walk, visits)
         if stop is Stop.STEPS_EXHAUSTED:
-            walk.w = np.mean(rule.recent, axis=0)
+            weights = (1.0 / len(rule.recent),) * len(rule.recent)
+            walk.rest(np.mean(rule.recent, axis=0), weights)
             stop = measure(walk, levels.at_the_end(), curvature)
         return walk.outcome(stop)
 
@@ -157,6 +160,7 @@ class CubicSteps(Rule):
     relaxation: float = 1.0
     visit_number: int = 0
     model: CubicModel | None = None
+    hessian: Answer[Matrix] | None = None
     rung: float = 0.0
     recent: deque[Vector] = field(init=False)
 
@@ -179,12 +183,13 @@ class CubicSteps(Rule):
             return self.test.verdict
         if (self.bold or settled) and self.passes:
             return self._bold_step(walk, here, settled)
-        if self.model is None:
+        if self.model is None or self.hessian is None:
             walk.record("stop", here.gradient.units)
             return Stop.STEPS_EXHAUSTED
         self._steady(walk.problem, before, here)
-        step = self.model.settled(here.gradient.value).step(self.rung)
-        walk.record("newton step", here.gradient.units, step=self.relaxation * step)
+        step = self.relaxation * self.model.settled(here.gradient.value).step(self.rung)
+        passage = by_hessian(here.gradient, self.hessian, step)
+        walk.record("newton step", here.gradient.units, step=Step(step, passage=passage))
         self.recent.append(walk.w)
         return None
 
@@ -202,9 +207,10 @@ class CubicSteps(Rule):
             walk.record("stop", spent)
             return self.test.verdict
         noise = hessian.scale * float(np.sqrt(2.0 * walk.problem.dim))
-        self.model = CubicModel.of(here.gradient.value, hessian.value, noise)
+        self.model, self.hessian = CubicModel.of(here.gradient.value, hessian.value, noise), hessian
         step, paid = self._boldest(walk, self.model)
-        walk.record("cubic step", spent + paid, step=step)
+        passage = by_hessian(here.gradient, hessian, step)
+        walk.record("cubic step", spent + paid, step=Step(step, paid, passage))
         self.recent.append(walk.w)
         return None
 

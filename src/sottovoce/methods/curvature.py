@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -14,11 +14,13 @@ from sottovoce.certificate import spectral_margin
 from sottovoce.errors import ParameterError
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
 from sottovoce.methods.noisy_lanczos import lowest_direction
+from sottovoce.methods.propagation import Passage
 from sottovoce.questions import CurvatureProduct, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives
 
@@ -36,6 +38,15 @@ class Bend:
     units: int
     noise: float
     settles: bool
+
+    def passed(self, step: Step, eigenvalue: float) -> Step:
+        """A step along that direction, with its noise: noise/|lambda~| of its length, at most all of it,
+        alike in all directions. It follows no gradient, so it leaves earlier noise as it was; which of the
+        two ways it went down is taken as given."""
+        length = float(np.linalg.norm(step.vector))
+        lost = length * min(1.0, self.noise / max(abs(eigenvalue), 1e-300))
+        passage = Passage(np.zeros(1), 0.0, None, beside=lost**2 / step.vector.size)
+        return replace(step, passage=passage)
 
 
 class Curvature(ABC):

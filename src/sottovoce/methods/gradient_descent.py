@@ -42,14 +42,15 @@ class Remember(Rule):
 class Select(Rule):
     """Measure candidates afresh, one a visit, and stop at the first certified one; else the best is kept."""
 
-    candidates: list[Vector]
+    candidates: list[Evidence]
     test: Certified
     gradient_units: int
     curvature_units: int
     measured: list[Evidence] = field(default_factory=list)
 
     def visit(self, walk: Walk) -> Stop | None:
-        walk.w = self.candidates[len(self.measured)]
+        candidate = self.candidates[len(self.measured)]
+        walk.w, walk.place = candidate.w, candidate.place
         here = walk.gradient(self.gradient_units)
         spent = here.gradient.units
         if self.test.gradient(here, walk.problem) and not self.test.curvature(here, walk.problem):
@@ -104,7 +105,7 @@ class GradientDescent(Method):
         gradient, curvature = self.selection_units(ask.units_left, len(best), levels.curvature_tested)
         walk.levels = levels
         selection = Select(
-            candidates=[evidence.w for evidence in best],
+            candidates=best,
             test=Certified(goal.tolerance),
             gradient_units=gradient,
             curvature_units=curvature,

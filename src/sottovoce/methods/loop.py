@@ -11,8 +11,7 @@ import numpy as np
 
 from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.propagation import UNACCOUNTED
+from sottovoce.methods.noise_account import START, NoiseAccount, Place
 from sottovoce.problem import LARGEST_MATRIX, Calibration
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Derivatives, Questions
 
@@ -41,11 +41,13 @@ class Evidence:
     """Noisy answers taken at one point: all that a test or a certificate is made from.
 
     `level` is the probability with which the gradient's bound may be wrong, taken before it was asked for. A
-    batch's answers speak of the batch, so they decide steps, take no level and certify nothing."""
+    batch's answers speak of the batch, so they decide steps, take no level and certify nothing. `place` tells
+    which steps led here."""
 
     w: Vector
     gradient: Answer[Vector]
     level: float = 0.0
+    place: Place = START
     smallest_eigenvalue: float | None = None
     eigenvalue_margin: float = 0.0
     hessian: Answer[Matrix] | None = None
@@ -94,7 +96,8 @@ class Evidence:
 
 @dataclass(kw_only=True)
 class Walk:
-    """The state of one run: where it stands, what it saw there, and the trace of what was released."""
+    """The state of one run: where it stands and which steps led there, what it saw there, the trace of what
+    was released, and the account of the noise of its steps."""
 
     ask: Questions
     levels: Levels
@@ -102,6 +105,8 @@ class Walk:
     watch: Callable[[TraceRow], None]
     evidence: Evidence | None = None
     trace: list[TraceRow] = field(default_factory=list)
+    place: Place = START
+    account: NoiseAccount = field(default_factory=NoiseAccount)
 
     @property
     def problem(self) -> Problem:
@@ -110,7 +115,8 @@ class Walk:
     def gradient(self, units: int, ask: Derivatives | None = None) -> Evidence:
         """Ask for the gradient here, of all records or through `ask`; it becomes this point's evidence."""
         level = self.levels.take_gradient() if ask is None else 0.0
-        self.evidence = Evidence(w=self.w, gradient=(ask or self.ask).gradient(self.w, units), level=level)
+        answer = (ask or self.ask).gradient(self.w, units)
+        self.evidence = Evidence(w=self.w, gradient=answer, level=level, place=self.place)
         return self.evidence
 
     def hessian(
@@ -138,14 +144,14 @@ class Walk:
         self.evidence = replace(here, smallest_eigenvalue=eigenvalue, eigenvalue_margin=margin)
         return self.evidence
 
-    def record(self, kind: str, units: int, *, step: Vector | None = None) -> None:
+    def record(self, kind: str, units: int, *, step: Step | None = None) -> None:
         """Append what this visit released to the trace, then take the step."""
         seen = self.evidence if self.evidence is not None and self.evidence.w is self.w else None
         row = TraceRow(
             kind=kind,
             gradient_norm=None if seen is None else seen.gradient_norm,
             curvature=None if seen is None else seen.smallest_eigenvalue,
-            step_length=None if step is None else float(np.linalg.norm(step)),
+            step_length=None if step is None else float(np.linalg.norm(step.vector)),
             mu_squared=self.ask.mu_squared(units),
             gradient_noise=None if seen is None else seen.gradient_noise,
             curvature_margin=None if seen is None else seen.certain_margin,
@@ -153,7 +159,14 @@ class Walk:
         self.trace.append(row)
         self.watch(row)
         if step is not None:
-            self.w = self.problem.within_limit(self.w + step)
+            assert seen is not None
+            self.account.add(self.problem, seen.gradient, step)
+            self.w = self.problem.within_limit(self.w + step.vector)
+            self.place = Place(self.place.steps + 1)
+
+    def rest(self, w: Vector, weights: tuple[float, ...]) -> None:
+        """Stand at a mean of the last points reached, which have these weights in it."""
+        self.w, self.place = w, Place(self.place.steps, weights)
 
     def outcome(self, stop: Stop) -> Outcome:
         """The last measured point with what is known there, or what is public where nothing was measured."""
@@ -173,7 +186,7 @@ class Walk:
             gradient=None if seen is None or not seen.level else seen.gradient,
             hessian=None if seen is None else seen.hessian,
             tests=max(1, self.levels.gradient_tests),
-            noise=CoefficientNoise(reason=UNACCOUNTED),
+            noise=self.account.left(self.problem, self.place if seen is None else seen.place),
         )
 
 

@@ -16,7 +16,9 @@ from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.methods.pursuit import pursuit
 from sottovoce.methods.shares import Growing, Shares, Tracking
+from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
+from sottovoce.methods.turned_steps import by_hessian
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Majorize(Method):
         walk.levels = replace(levels, gradient_tests=design.steps + 1).on_the_way()
         stop = follow(rule, walk, design.steps)
         if stop is Stop.STEPS_EXHAUSTED:
-            walk.w = rule.mean
+            walk.rest(rule.mean, tuple(rule.weights))
             stop = measure(walk, levels.at_the_end(), aside.curvature)
             noise = step.noise_left(walk.problem, walk.w, rule.weights)
             return replace(walk.outcome(stop), noise=noise)
@@ -165,7 +167,7 @@ class Majorization(Rule):
         self.visit_number += 1
         spent = here.gradient.units
         if not self.test.gradient(here, walk.problem):
-            walk.record("gradient step", spent, step=self.step.gradient_step(walk, here).vector)
+            walk.record("gradient step", spent, step=self.step.gradient_step(walk, here))
             weight = (_LATE + 1.0) / (self.visit_number + _LATE)
             self.mean = self.mean + (walk.w - self.mean) * weight
             self.weights = [*((1.0 - weight) * earlier for earlier in self.weights), weight]
@@ -182,7 +184,7 @@ class Majorization(Rule):
             walk.record("stop", spent)
             return self.test.verdict
         step = minimize_cubic(here.gradient.value, hessian.value, walk.problem.hessian_lipschitz)
-        walk.record("cubic step", spent, step=step)
+        walk.record("cubic step", spent, step=Step(step, passage=by_hessian(here.gradient, hessian, step)))
         return None
 
     def _curvature_price(self, walk: Walk) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from sottovoce.methods.propagation import Passage
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
@@ -51,12 +52,14 @@ class Majorized(StepRule):
     """-c (Q + L)^{-1} g~ with Q above every Hessian, by Q's eigenvalues in a `basis`, or by its diagonal.
 
     For 0 < c < 2 the risk falls by c (1 - c/2) ||g||^2, less c^2/2 ||noise||^2, in the norm of (Q + L)^{-1}:
-    a damping L >= 0 only puts the matrix further above."""
+    a damping L >= 0 only puts the matrix further above. `likely` is what to expect of the Hessian near a
+    minimizer as a multiple of Q."""
 
     curvature: Vector
     basis: Matrix | None = None
     relaxation: float = 1.0
     damping: float = 0.0
+    likely: float = 0.6
 
     @classmethod
     def above_gram(cls, gram: Answer[Matrix], problem: Problem, relaxation: float = 1.0) -> Majorized:
@@ -73,12 +76,13 @@ class Majorized(StepRule):
         (x'v)^2 <= k sum x_j^2 v_j^2 for a row with k nonzeros; without the k a diagonal is no bound."""
         margin = squares.scale * diagonal_lift(problem.columns)
         bound = problem.widest_row * (np.maximum(squares.value, 0.0) + margin)
-        return cls(_with_penalty(bound, problem), None, relaxation)
+        return cls(_with_penalty(bound, problem), None, relaxation, likely=0.6 / problem.widest_row)
 
     @classmethod
     def above_rows(cls, problem: Problem, relaxation: float = 1.0) -> Majorized:
         """Q = G I, G the Lipschitz constant of the gradient: no row bends the risk more."""
-        return cls(np.full(problem.columns, problem.smoothness), None, relaxation)
+        rows = np.full(problem.columns, problem.smoothness)
+        return cls(rows, None, relaxation, likely=0.1 / problem.widest_row)
 
     @property
     def lengths(self) -> Vector:
@@ -87,9 +91,10 @@ class Majorized(StepRule):
 
     def gradient_step(self, walk: Walk, here: Evidence) -> Step:
         blocks = here.gradient.value.reshape(-1, self.curvature.size)
+        passage = Passage(self.lengths, here.gradient.scale, self.likely * self.curvature, self.basis)
         if self.basis is None:
-            return Step((-blocks * self.lengths).ravel())
-        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel())
+            return Step((-blocks * self.lengths).ravel(), passage=passage)
+        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel(), passage=passage)
 
     def variance(self, w: Vector, spectrum: Vector) -> float:
         """Variance of the linear predictor, averaged over outputs, for second moments along the basis."""

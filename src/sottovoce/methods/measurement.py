@@ -16,6 +16,7 @@ from sottovoce.certificate import Levels, norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.loop import Goal, Method, Walk
+from sottovoce.methods.propagation import UNACCOUNTED
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class LearnedMethod(Method):
             descent = self.prepared(walk, whole, kept)
             walk.w = descent.followed(walk, kept)
         except BudgetExceeded:
-            return walk.outcome(Stop.OUT_OF_BUDGET)
+            return replace(walk.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
         stop = measure(walk, levels, curvature)
         outcome = walk.outcome(stop)
         if stop is Stop.FINISHED and goal.tolerance is not None:

@@ -28,29 +28,52 @@ _LOGISTIC = "logistic"
 _TYPICAL_BEND = 0.8
 """Mean phi'' near a minimizer in units of its supremum, for losses of residuals."""
 
-UNACCOUNTED = (
-    "this method's steps, or where it stops, are no linear function of the noise in its gradients; "
-    "methods adapt and majorize without a tolerance keep account of it"
-)
+UNACCOUNTED = "the run ended, or took steps with momentum, before the noise of its steps was added up"
 NO_STEP = "no step was taken: these are the weights that the run started from"
 
 
 class Passage(NamedTuple):
-    """One step along each direction: its length p per unit of gradient, the noise's sd, and the curvature."""
+    """One step along each direction: its length p per unit of gradient, the noise's sd, and the curvature h.
+
+    A curvature of None is not known yet, and contracts nothing. Directions are the columns of `basis`, or
+    those that all steps of a run share. `beside` is the variance along each of what answers other than the
+    gradient added; `at_once` the part of a gradient that its own step follows, where momentum keeps the rest
+    for later ones."""
 
     lengths: Vector
     scale: float
-    curvature: Vector
+    curvature: Vector | None
+    basis: Matrix | None = None
+    beside: Vector | float = 0.0
+    at_once: float = 1.0
+
+    @property
+    def added(self) -> Vector:
+        """Variance that this step adds along each direction."""
+        return np.asarray((self.scale * self.lengths) ** 2 + self.beside)
+
+    @property
+    def kept(self) -> Vector:
+        """1 - p h: what is left along each direction of all that was there before."""
+        return np.ones_like(self.lengths) if self.curvature is None else 1.0 - self.lengths * self.curvature
+
+    @property
+    def even(self) -> Passage:
+        """As long in all directions: as much noise added, at the mean of the curvatures."""
+        length = math.sqrt(float(np.mean(self.lengths**2)))
+        bend = None if self.curvature is None else np.full(1, float(np.mean(self.curvature)))
+        beside = float(np.mean(self.beside))
+        return Passage(np.full(1, length), self.scale, bend, None, beside, self.at_once)
 
 
 def variances(passages: Sequence[Passage], weights: Sequence[Vector | float]) -> Vector:
     """What noise leaves along each direction in the mean of the points after each step, by their weights."""
     left = np.zeros_like(passages[0].lengths)
     reaching = np.zeros_like(left)
-    for (lengths, scale, curvature), weight in zip(reversed(passages), reversed(weights), strict=True):
+    for passage, weight in zip(reversed(passages), reversed(weights), strict=True):
         reaching = reaching + weight
-        left += (scale * lengths * reaching) ** 2
-        reaching = reaching * (1.0 - lengths * curvature)
+        left = left + passage.added * reaching**2
+        reaching = reaching * passage.kept
     return left
 
 
@@ -74,7 +97,7 @@ def noise_along(
     found = (np.sqrt(variances(passages, weights)) + beside) ** 2
     common = np.zeros_like(found)
     if outputs > 1 and not centred:
-        flat = [Passage(lengths, scale, np.zeros_like(lengths)) for lengths, scale, _ in passages]
+        flat = [passage._replace(curvature=None) for passage in passages]
         common = variances(flat, weights)
     return CoefficientNoise.along(basis, found, outputs, common)
 
@@ -110,9 +133,10 @@ class StepRecord:
         """A gradient, the step -P g~ it led to, and tr P."""
         if self.last is not None:
             before, way, expected = self.last
-            self.curved += float((gradient.value - before.value) @ way) - before.scale**2 * expected
+            spread = _spread(before), _spread(gradient)
+            self.curved += float((gradient.value - before.value) @ way) - spread[0] * expected
             self.moved += self._measured(way)
-            self.doubt += (before.scale**2 + gradient.scale**2) * float(way @ way)
+            self.doubt += sum(spread) * float(way @ way)
         self.last = gradient, step, trace
 
     def multiple(self, prior: float, most: float) -> float:
@@ -128,3 +152,8 @@ class StepRecord:
         blocks = way.reshape(-1, len(self.metric))
         turned = blocks * self.metric if self.metric.ndim == 1 else blocks @ self.metric
         return float(np.vdot(blocks, turned))
+
+
+def _spread(gradient: Answer[Vector]) -> float:
+    """Mean variance of an entry, by noise and by the chance of a batch."""
+    return gradient.scale**2 + gradient.sampling**2 / gradient.value.size

@@ -62,8 +62,7 @@ class Pursuit(StepRule):
         Without second moments the curvature is taken for a multiple of the majorizer's."""
         rule = self.majorizer
         if self.spectrum is None:
-            prior = 0.1 if self.design.shape is MajorizerShape.SCALAR else 0.6
-            bend = self.record.multiple(prior / problem.widest_row, 1.0) * rule.curvature
+            bend = self.record.multiple(rule.likely, 1.0) * rule.curvature
         else:
             deviation = math.sqrt(rule.variance(w, self.spectrum))
             bend = expected_bend(problem, deviation) * self.spectrum

@@ -10,15 +10,20 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.loop import Evidence, Walk
     from sottovoce.methods.paper.constants import Curve
+    from sottovoce.methods.propagation import Passage
 
 
 @final
 @dataclass(frozen=True)
 class Step:
-    """A move, and what was paid to choose its length."""
+    """A move, and what was paid to choose its length.
+
+    `passage` is how noise enters it and what it does to noise that was there; None where the move is a number
+    times the gradient, a number that is taken as given."""
 
     vector: Vector
     units: int = 0
+    passage: Passage | None = None
 
 
 class StepRule(ABC):

@@ -9,6 +9,7 @@ SCORES = "tests/risks/test_scores.py"
 ESTIMATE = "tests/inference/test_estimate.py"
 SUMMARY = "tests/inference/test_summary.py"
 NOISE = "tests/inference/test_coefficient_noise.py"
+STEPS = "tests/inference/test_step_noise.py"
 
 MOMENTS_OF_SCORES = (
     Mutant(
@@ -94,15 +95,15 @@ ERRORS = (
     Mutant(
         "noise that no later step shrinks",
         "methods/propagation.py",
-        "reaching = reaching * (1.0 - lengths * curvature)",
+        "reaching = reaching * passage.kept",
         "reaching = reaching * 1.0",
         f"{NOISE} -k linear_steps",
     ),
     Mutant(
         "noise of steps as if all were as long",
         "methods/propagation.py",
-        "left += (scale * lengths * reaching) ** 2",
-        "left += (scale * reaching) ** 2",
+        "return np.asarray((self.scale * self.lengths) ** 2 + self.beside)",
+        "return np.asarray(self.scale**2 + 0.0 * self.lengths + self.beside)",
         f"{NOISE} -k linear_steps",
     ),
     Mutant(
@@ -111,6 +112,34 @@ ERRORS = (
         "reaching = reaching + weight",
         "reaching = reaching + 1.0 * (weight > 0)",
         f"{NOISE} -k linear_steps",
+    ),
+    Mutant(
+        "noise of steps that turn shrunk as if they did not",
+        "methods/turned_steps.py",
+        "* np.resize(1.0 - passage.kept, dim) @ basis.T)",
+        "* np.resize(1.0 - passage.kept, dim))",
+        f"{STEPS} -k turn",
+    ),
+    Mutant(
+        "the noise of a Hessian left out of its step",
+        "methods/turned_steps.py",
+        "(float(step @ step) + way**2)",
+        "0.0",
+        f"{STEPS} -k both_its_answers",
+    ),
+    Mutant(
+        "noise of all steps stated for a point that a few led to",
+        "methods/noise_account.py",
+        "for passage in self.passages[: place.steps]",
+        "for passage in self.passages",
+        f"{STEPS} -k point_returned",
+    ),
+    Mutant(
+        "a step along negative curvature taken for certain",
+        "methods/curvature.py",
+        "beside=lost**2 / step.vector.size",
+        "beside=0.0",
+        f"{STEPS} -k negative_curvature",
     ),
     Mutant(
         "penalty taken for data",

@@ -56,10 +56,10 @@ class CurvatureDescent(Rule):
             self._follow_gradient(walk, here, spent)
             return None
         direction, eigenvalue = bend.downhill(here.gradient.value)
-        step = self.step.curvature_step(walk, here, direction, eigenvalue)
-        walk.record("negative curvature", spent + step.units, step=step.vector)
+        step = bend.passed(self.step.curvature_step(walk, here, direction, eigenvalue), eigenvalue)
+        walk.record("negative curvature", spent + step.units, step=step)
         return None
 
     def _follow_gradient(self, walk: Walk, here: Evidence, spent: int) -> None:
         step = self.step.gradient_step(walk, here)
-        walk.record("gradient step", spent + step.units, step=step.vector)
+        walk.record("gradient step", spent + step.units, step=step)

@@ -10,6 +10,8 @@ from sottovoce.methods.loop import Rule, Walk
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.phases import Batch, PaperMethod, Schedule
 from sottovoce.methods.paper.subproblem import minimize_in_ball
+from sottovoce.methods.steps import Step
+from sottovoce.methods.turned_steps import by_hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.loop import Goal
@@ -38,7 +40,8 @@ class TrustRegion(Rule):
             walk.record("stop", spent)
             return self.test.verdict
         step = minimize_in_ball(here.gradient.value, hessian.value, self.radius)
-        walk.record("trust region", spent, step=step)
+        passage = by_hessian(here.gradient, hessian, step)
+        walk.record("trust region", spent, step=Step(step, passage=passage))
         return None
 
 

@@ -1,0 +1,98 @@
+"""The account of a run's noise: every step that the loop records is entered here, whatever method took it.
+
+Steps along gradients are numbers times them, steps by a Hessian have directions of their own, which turn from
+step to step: then matrices are multiplied in place of numbers. What chose a length, a damping or the last
+point is taken as given, and of a mini-batch the noise counts, not the chance that drew it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from sottovoce.inference.coefficient_noise import CoefficientNoise
+from sottovoce.methods.propagation import NO_STEP, Passage, StepRecord, noise_along
+from sottovoce.methods.turned_steps import turned_noise
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
+    from sottovoce.methods.steps import Step
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Answer
+
+_KEPT = 20_000_000
+"""Most numbers kept of all steps, 160 MB; where there would be more, a step is kept by its length alone."""
+
+_LIKELY = 0.1
+"""Curvature of a direction to expect: this part of the largest of all, divided among a row's entries."""
+
+
+class Place(NamedTuple):
+    """After how many steps a run stands where it does: at the last of these points, or at a mean of the last
+    few by their weights."""
+
+    steps: int = 0
+    weights: tuple[float, ...] = (1.0,)
+
+
+START = Place()
+
+
+@final
+@dataclass
+class NoiseAccount:
+    """How noise entered each step, and the curvature that gradients showed on the way."""
+
+    passages: list[Passage] = field(default_factory=list)
+    seen: StepRecord = field(default_factory=lambda: StepRecord(np.ones(1)))
+    room: int = _KEPT
+
+    def add(self, problem: Problem, gradient: Answer[Vector], step: Step) -> None:
+        """A step, and the gradient at the point where it was taken."""
+        passage = step.passage or _along(gradient, step.vector)
+        mean = float(np.mean(passage.lengths))
+        self.seen.add(gradient, step.vector, passage.at_once * mean * step.vector.size)
+        self.passages.append(_of_one_output(passage, problem))
+        self.room -= _numbers(self.passages[-1])
+        if self.room < 0:
+            self.passages = [kept.even for kept in self.passages]
+
+    def left(self, problem: Problem, place: Place) -> CoefficientNoise:
+        """About what is left of all noise in the weights at that place."""
+        if not place.steps:
+            return CoefficientNoise(reason=NO_STEP)
+        most = problem.smoothness
+        bend = np.full(1, self.seen.multiple(_LIKELY * most / problem.widest_row, most))
+        taken = [
+            passage._replace(curvature=bend) if passage.curvature is None else passage
+            for passage in self.passages[: place.steps]
+        ]
+        weights = [0.0] * (place.steps - len(place.weights)) + list(place.weights)
+        basis, columns = taken[0].basis, problem.columns
+        if any(passage.basis is not basis for passage in taken) or (
+            basis is not None and len(basis) > columns
+        ):
+            return turned_noise(taken, weights, problem)
+        if basis is None:
+            taken[0] = taken[0]._replace(lengths=np.broadcast_to(taken[0].lengths, columns))
+        return noise_along(basis, taken, weights, problem.outputs)
+
+
+def _along(gradient: Answer[Vector], step: Vector) -> Passage:
+    """A step that is a number times the gradient."""
+    length = float(np.linalg.norm(step)) / max(float(np.linalg.norm(gradient.value)), 1e-300)
+    return Passage(np.full(1, length), gradient.scale, None)
+
+
+def _of_one_output(passage: Passage, problem: Problem) -> Passage:
+    """Lengths that differ from weight to weight, as those of each column over all outputs."""
+    if passage.basis is not None or passage.lengths.size <= problem.columns:
+        return passage
+    blocks = passage.lengths.reshape(problem.outputs, -1)
+    return passage._replace(lengths=np.sqrt(np.mean(blocks**2, axis=0)))
+
+
+def _numbers(passage: Passage) -> int:
+    return passage.lengths.size + (0 if passage.basis is None else passage.basis.size)
