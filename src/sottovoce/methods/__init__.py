@@ -8,6 +8,7 @@ from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
 from sottovoce.methods.paper.trust_region import Tr, TrBatch
 from sottovoce.methods.registry import METHODS, by_name
+from sottovoce.methods.steps import Step
 
 __all__ = [
     "METHODS",
@@ -21,6 +22,7 @@ __all__ = [
     "OptBatch",
     "OptSearch",
     "Rule",
+    "Step",
     "Tr",
     "TrBatch",
     "TwoPhase",
