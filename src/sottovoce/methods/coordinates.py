@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy.stats import norm
+from scipy import special
 
 from sottovoce.methods.outlook import Outlook
 from sottovoce.questions import Geometry
@@ -132,7 +132,7 @@ def _combined(seen: float, error: float, expected: float, doubt: float) -> Vecto
 def above_zero(mean: Vector, deviation: Vector) -> Vector:
     """Mean of a normal law on condition that it is above 0."""
     ratio = np.clip(mean / deviation, -30.0, 1e6)
-    shift = np.exp(norm.logpdf(ratio) - norm.logcdf(ratio))
+    shift = np.exp(-0.5 * ratio**2 - special.log_ndtr(ratio)) / math.sqrt(2.0 * math.pi)
     return np.asarray(np.maximum(mean, ratio * deviation) + deviation * shift)
 
 
