@@ -44,8 +44,8 @@ class Adapt(LearnedMethod):
     3. The weighted second moments there for `gram_share`. 4. `steps` gradients with growing shares, each
     where all before it say that the weights are: a posterior mean, as far as the noise allows. Slopes are
     limited where the noise that saves is worth more than the bias. 5. The mean of the last half where noise
-    is small, else the last, in the user's weights, and there, for what is left, the gradient of the user's
-    own risk: the certificate speaks of it.
+    is small, else all answers weighed again, in the user's weights, and there, for what is left, the gradient
+    of the user's own risk: the certificate speaks of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
     made from public numbers and released answers: there is nothing to tune."""
@@ -139,16 +139,13 @@ class Descent(LearnedDescent):
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
         weight = max(sum(counted), 1)
         ends = [told * (paid / weight) for paid in counted]
-        rest, beside = u, np.zeros_like(told)
-        ended = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
-        if self.bends.limited:
-            rest, left = self.posterior.heard_again(heard, ended + (1.0 - told) * u)
-            beside = (1.0 - told) * left
-        else:
-            ends[-1] = ends[-1] + (1.0 - told)
-        ended = ended + (1.0 - told) * rest
+        halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
+        again = (1.0 - told) * (1.0 - float(told.max())) if self.bends.limited else np.zeros_like(told)
+        ends[-1] = ends[-1] + (1.0 - told - again)
+        twice, left = self.posterior.heard_again(heard, halves + (1.0 - told) * u)
+        ended = halves + (1.0 - told - again) * u + again * twice
         basis = geometry.matrix.T @ self.vectors
-        self.noise = noise_along(basis, passages, ends, len(u), centred=True, beside=beside)
+        self.noise = noise_along(basis, passages, ends, len(u), centred=True, beside=again * left)
         return walk.problem.within_limit(self.least.at(geometry.to_user(self._back(ended))))
 
     @property
