@@ -13,8 +13,9 @@ from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.flow import Flow
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
+from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.outlook import moved_by
-from sottovoce.methods.propagation import UNACCOUNTED
+from sottovoce.methods.propagation import expected_bend
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice
 from sottovoce.problem import matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient
@@ -87,13 +88,15 @@ class AcceleratedDescent(LearnedDescent):
     wide: WideCoordinates
     mu: float
     steps: int
-    noise: CoefficientNoise = field(default_factory=lambda: CoefficientNoise(reason=UNACCOUNTED))
+    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def followed(self, walk: Walk, kept: int) -> Vector:
         geometry, problem = self.wide.geometry, self.inside.problem
         u = geometry.from_user(walk.w)
         speed, mean, weight = np.zeros_like(u), np.zeros_like(u), 0
         length = self.length
+        scales: list[float] = []
+        counted: list[int] = []
         for step in range(self.steps):
             there = problem.within_limit(u + _MOMENTUM * speed)
             units = int((walk.ask.units_left - kept) * share(step, self.steps))
@@ -103,9 +106,12 @@ class AcceleratedDescent(LearnedDescent):
                 gradient = gradient - gradient.mean(axis=0)
             speed = _MOMENTUM * speed - length * gradient.ravel()
             u = problem.within_limit(u + speed)
-            if step >= self.steps * (1.0 - _AVERAGED) - 1.0:
-                mean, weight = mean + answer.units * u, weight + answer.units
+            counted.append(answer.units if step >= self.steps * (1.0 - _AVERAGED) - 1.0 else 0)
+            scales.append(answer.scale)
+            mean, weight = mean + counted[-1] * u, weight + counted[-1]
             note(walk, "accelerated step", answer, geometry.to_user(u))
+        shares = [units / max(1, weight) for units in counted]
+        self.noise = self._noise(length, scales, shares, mean / max(1, weight))
         return walk.problem.within_limit(geometry.to_user(mean / max(1, weight)))
 
     @property
@@ -129,6 +135,14 @@ class AcceleratedDescent(LearnedDescent):
         reach = safe * self.steps / (1.0 - _MOMENTUM)
         expected = [float(flow.excess(np.asarray(part * reach), noise)) for part in _SHORTER]
         return safe * float(_SHORTER[int(np.argmin(expected))])
+
+    def _noise(self, length: float, scales: list[float], shares: list[float], u: Vector) -> CoefficientNoise:
+        """About what the noise of all steps leaves in the mean of the last points."""
+        problem, spectrum = self.inside.problem, self.wide.spectrum
+        deviation = math.sqrt(float(u @ u) / problem.outputs * float(spectrum.mean()))
+        bend = expected_bend(problem, deviation) * spectrum + max(0.0, problem.regularizer.curvature_high)
+        left = momentum_variance(length, _MOMENTUM, scales, shares, bend)
+        return in_user_weights(self.wide.geometry, float(left.mean()), problem.outputs)
 
     def _question(self, u: Vector) -> Question[Vector]:
         problem = self.inside.problem

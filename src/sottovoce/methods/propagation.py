@@ -28,7 +28,7 @@ _LOGISTIC = "logistic"
 _TYPICAL_BEND = 0.8
 """Mean phi'' near a minimizer in units of its supremum, for losses of residuals."""
 
-UNACCOUNTED = "the run ended, or took steps with momentum, before the noise of its steps was added up"
+UNACCOUNTED = "the run was cut short before the noise of its steps was added up"
 NO_STEP = "no step was taken: these are the weights that the run started from"
 
 

@@ -135,6 +135,13 @@ ERRORS = (
         f"{STEPS} -k point_returned",
     ),
     Mutant(
+        "noise that momentum carries on left out",
+        "methods/momentum_noise.py",
+        "owed = place + speed",
+        "owed = place",
+        f"{STEPS} -k accelerated",
+    ),
+    Mutant(
         "a step along negative curvature taken for certain",
         "methods/curvature.py",
         "beside=lost**2 / step.vector.size",
