@@ -12,7 +12,7 @@ from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.curvature import Bend
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.noise_account import START, NoiseAccount, Place
-from sottovoce.methods.propagation import NO_STEP, Passage
+from sottovoce.methods.propagation import NO_STEP, UNFOLLOWED, Passage
 from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import LARGEST_TURNED, by_hessian, turned_noise
 from sottovoce.questions import Answer, Geometry
@@ -181,6 +181,9 @@ def test_noise_is_that_of_the_steps_that_led_to_the_point_returned() -> None:
     for _ in range(3):
         account.add(problem, Answer(np.ones(3), 0.3, 1), Step(-0.1 * np.ones(3)))
     assert account.left(problem, START).reason == NO_STEP
+    blind = NoiseAccount()
+    blind.add(problem, None, Step(np.ones(3)))
+    assert blind.left(problem, Place(1)).reason == UNFOLLOWED
     first = account.left(problem, Place(1)).deviations
     last = account.left(problem, Place(3)).deviations
     mean = account.left(problem, Place(3, (1 / 3, 1 / 3, 1 / 3))).deviations

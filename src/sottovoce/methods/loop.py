@@ -159,8 +159,7 @@ class Walk:
         self.trace.append(row)
         self.watch(row)
         if step is not None:
-            assert seen is not None
-            self.account.add(self.problem, seen.gradient, step)
+            self.account.add(self.problem, None if seen is None else seen.gradient, step)
             self.w = self.problem.within_limit(self.w + step.vector)
             self.place = Place(self.place.steps + 1)
 

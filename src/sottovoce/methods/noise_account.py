@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.propagation import NO_STEP, Passage, StepRecord, noise_along
+from sottovoce.methods.propagation import NO_STEP, UNFOLLOWED, Passage, StepRecord, noise_along
 from sottovoce.methods.turned_steps import turned_noise
 
 if TYPE_CHECKING:
@@ -48,9 +48,13 @@ class NoiseAccount:
     passages: list[Passage] = field(default_factory=list)
     seen: StepRecord = field(default_factory=lambda: StepRecord(np.ones(1)))
     room: int = _KEPT
+    complete: bool = True
 
-    def add(self, problem: Problem, gradient: Answer[Vector], step: Step) -> None:
-        """A step, and the gradient at the point where it was taken."""
+    def add(self, problem: Problem, gradient: Answer[Vector] | None, step: Step) -> None:
+        """A step, and the gradient at the point where it was taken; without one nothing is known of it."""
+        if gradient is None:
+            self.complete = False
+            return
         passage = step.passage or _along(gradient, step.vector)
         mean = float(np.mean(passage.lengths))
         self.seen.add(gradient, step.vector, passage.at_once * mean * step.vector.size)
@@ -63,6 +67,8 @@ class NoiseAccount:
         """About what is left of all noise in the weights at that place."""
         if not place.steps:
             return CoefficientNoise(reason=NO_STEP)
+        if not self.complete:
+            return CoefficientNoise(reason=UNFOLLOWED)
         most = problem.smoothness
         bend = np.full(1, self.seen.multiple(_LIKELY * most / problem.widest_row, most))
         taken = [

@@ -29,6 +29,7 @@ _TYPICAL_BEND = 0.8
 """Mean phi'' near a minimizer in units of its supremum, for losses of residuals."""
 
 UNACCOUNTED = "the run was cut short before the noise of its steps was added up"
+UNFOLLOWED = "a step was taken where no gradient was asked for"
 NO_STEP = "no step was taken: these are the weights that the run started from"
 
 
