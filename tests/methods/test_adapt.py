@@ -149,6 +149,15 @@ def test_columns_of_one_scale_stay_of_one_scale_however_noisy() -> None:
         assert spreads.variances.min() > 0.0
 
 
+def test_columns_that_differ_by_chance_are_taken_for_alike() -> None:
+    """Twenty tables of 40 columns of variance 0.02 seen with noise of 0.01: the mean square of 40 noises is
+    two of its standard errors too large in one table of fifty or so."""
+    problem = table(40).problem
+    found = [Spreads.of(moments(np.full(40, 0.02), 0.01, seed), problem).variances for seed in range(20)]
+    alike = [spread.max() < 1.001 * spread.min() for spread in found]
+    assert sum(alike) >= 18
+
+
 def test_columns_that_are_centred_are_not_moved_by_noise() -> None:
     moved = [
         float(
@@ -209,6 +218,17 @@ def test_second_moments_keep_what_stands_out_of_the_noise_and_nothing_else() -> 
     assert np.linalg.norm(matrix(spiked) - np.eye(60) - 5.0 * spike, 2) < 0.15
     drowned = SecondMoments.of(Answer(np.eye(60) + 1000.0 * noise, 10.0, 1), one, 0.1 * one)
     assert drowned.spectrum.min() > 0.4
+
+
+def test_a_diagonal_strays_from_the_one_expected_no_farther_than_by_chance() -> None:
+    """Expected exactly right and said to be uncertain by a half: noise of as much moves it little, while one
+    that is far off is believed."""
+    one, noise = np.ones(60), 0.5 * np.random.default_rng(2).standard_normal(60)
+    kept = SecondMoments.of(Answer(np.diag(one + noise), 0.5, 1), one, 0.5 * one)
+    np.testing.assert_allclose(np.diag(matrix(kept)), one, atol=0.02)
+    spread = np.where(np.arange(60) < 10, 4.0, 0.4)
+    told = SecondMoments.of(Answer(np.diag(spread), 0.01, 1), one, 0.5 * one)
+    np.testing.assert_allclose(np.diag(matrix(told)), spread, atol=0.05)
 
 
 def test_a_limit_costs_more_bias_and_curvature_the_lower_it_is() -> None:

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.adapt_paces import share, slowed, steps_for
+from sottovoce.methods.adapt_paces import steps_for
+from sottovoce.methods.adapted_descent import Descent
 from sottovoce.methods.bends import Bends
+from sottovoce.methods.calibration import share as calibration_share
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
-from sottovoce.methods.heard import HeardGradient
 from sottovoce.methods.least_penalty import LeastPenalty
-from sottovoce.methods.log_odds import LIMITS
-from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
-from sottovoce.methods.outlook import Outlook, moved_by
+from sottovoce.methods.measurement import LearnedMethod
 from sottovoce.methods.posterior import Posterior
-from sottovoce.methods.propagation import Passage, noise_along
 from sottovoce.methods.second_moments import SecondMoments
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
-from sottovoce.questions import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.loop import Goal, Walk
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Question, Questions
-
-_LONGEST_START = 0.4
-"""Most of the budget that the first gradient takes."""
 
 
 @final
@@ -44,8 +35,9 @@ class Adapt(LearnedMethod):
     3. The weighted second moments there for `gram_share`. 4. `steps` gradients with growing shares, each
     where all before it say that the weights are: a posterior mean, as far as the noise allows. Slopes are
     limited where the noise that saves is worth more than the bias. 5. The mean of the last half where noise
-    is small, else all answers weighed again, in the user's weights, and there, for what is left, the gradient
-    of the user's own risk: the certificate speaks of it.
+    is small, else all answers weighed again, and of a logistic model two numbers that tell how long the
+    weights should be. There, for what is left, the gradient of the user's own risk: the certificate speaks
+    of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
     made from public numbers and released answers: there is nothing to tune."""
@@ -54,6 +46,9 @@ class Adapt(LearnedMethod):
 
     def taken(self, problem: Problem) -> int:
         return steps_for(problem, self.steps)
+
+    def last_share(self, problem: Problem, mu: float) -> float:
+        return calibration_share(problem, mu) if Bends(problem).limited else 0.0
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         super().insist_possible(problem, goal)
@@ -72,7 +67,8 @@ class Adapt(LearnedMethod):
         moments = by_column(asked, problem, shared)
         walk.record("moments", moments.units)
         gram_units = int(whole * self.gram_share)
-        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept)))
+        last = int(whole * self.last_share(problem, math.sqrt(ask.mu_squared(whole))))
+        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept - last)))
         chosen = Coordinates.chosen(moments, problem, bends.belief, mu)
         inside = ask.reshaped(chosen.geometry)
         gram = inside.gram(gram_units)
@@ -82,153 +78,15 @@ class Adapt(LearnedMethod):
         ridge = chosen.geometry.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.belief.deviation)
-        return Descent(inside, chosen, found.vectors, least, posterior, bends, mu, self.taken(problem))
-
-
-@final
-@dataclass
-class Descent(LearnedDescent):
-    """Gradients in learned coordinates, each at the posterior mean of all before it.
-
-    `vectors` are the axes of the posterior; `limit` is the last on slopes; `noise` is about what the noise of
-    all answers leaves in the weights."""
-
-    inside: Questions
-    chosen: Coordinates
-    vectors: Matrix
-    least: LeastPenalty
-    posterior: Posterior
-    bends: Bends
-    mu: float
-    steps: int
-    limit: float = 1.0
-    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
-
-    def followed(self, walk: Walk, kept: int) -> Vector:
-        """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
-        geometry = self.chosen.geometry
-        u = self._turned(geometry.from_user(walk.w))
-        planned = self.steps
-        passages: list[Passage] = []
-        units: list[int] = []
-        places: list[Matrix] = []
-        heard: list[HeardGradient] = []
-        while len(units) < self.steps:
-            question, place = self._question(u, first=not np.any(u))
-            least = moved_by(self.inside, question) / self.mu
-            if 2 * len(units) < self.steps:
-                self.steps = max(self.steps, round(planned * slowed(self._outlook(), least, self._flattened)))
-            usual = least * math.sqrt(self.steps)
-            part = share(len(units), self.steps)
-            if not units:
-                part = max(part, self._first_share(usual))
-            answer = self.inside.ask(question, int((walk.ask.units_left - kept) * part))
-            self._hear_missing(u, answer)
-            gradient = self._turned(answer.value)
-            if len(gradient) > 1:
-                gradient = gradient - gradient.mean(axis=0)
-            heard.append(HeardGradient(u, gradient, answer.scale, self.bends.curves(self.posterior, place)))
-            self.posterior.hear(heard[-1], usual)
-            u = self._within(self.posterior.estimate)
-            units.append(answer.units)
-            places.append(u)
-            if self.posterior.passage is not None:
-                passages.append(self.posterior.passage)
-            note(walk, "adapted step", answer, geometry.to_user(self._back(u)))
-        told = self.posterior.told(usual, self._curvature)[int(np.argmax(self.posterior.weights))]
-        counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
-        weight = max(sum(counted), 1)
-        ends = [told * (paid / weight) for paid in counted]
-        halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
-        again = (1.0 - told) * (1.0 - float(told.max())) if self.bends.limited else np.zeros_like(told)
-        ends[-1] = ends[-1] + (1.0 - told - again)
-        twice, left = self.posterior.heard_again(heard, halves + (1.0 - told) * u)
-        ended = halves + (1.0 - told - again) * u + again * twice
-        basis = geometry.matrix.T @ self.vectors
-        self.noise = noise_along(basis, passages, ends, len(u), centred=True, beside=again * left)
-        return walk.problem.within_limit(self.least.at(geometry.to_user(self._back(ended))))
-
-    @property
-    def trained(self) -> str:
-        """Which risk the steps followed, in words."""
-        cap, ceiling = self.chosen.geometry.cap, self.chosen.geometry.ceiling
-        limited = f", slopes limited to {self.limit:g}" if self.limit < 1.0 else ""
-        return (
-            f"; trained in learned coordinates, where a record of length rho counts "
-            f"min(1, C/rho, {ceiling:g} C^2/rho^2), C = {cap:.4g}{limited}"
+        return Descent(
+            inside,
+            chosen,
+            found.vectors,
+            least,
+            posterior,
+            bends,
+            mu,
+            self.taken(problem),
+            last,
+            moments.means,
         )
-
-    @property
-    def _deviation(self) -> float:
-        """Standard deviation of the predictor to expect at the weights sought."""
-        return max(
-            0.2 * self.bends.belief.deviation, math.sqrt(self.posterior.found + self.posterior.unknown)
-        )
-
-    @property
-    def _curvature(self) -> float:
-        return self.bends.at(self._deviation)
-
-    @property
-    def _flattened(self) -> float:
-        """How many times less the loss bends at the weights found than at 0."""
-        return self.bends.at(0.0) / self.bends.at(math.sqrt(self.posterior.found))
-
-    def _outlook(self) -> Outlook:
-        signal = self.posterior.whole * (self._deviation**2 / float(self.posterior.whole.sum()))
-        return Outlook(self.posterior.factor * self.posterior.spectrum, signal, self._curvature)
-
-    def _first_share(self, usual: float) -> float:
-        """What the first answer should cost: its noise as large as its other errors, if that is not too dear.
-
-        There all slopes are 1/2 and a record moves least; but H^-1 g is least certain, too."""
-        outlook = self._outlook()
-        left = outlook.excess(usual / math.sqrt(self.steps)) / outlook.at_stake
-        return min(_LONGEST_START, left / self.posterior.doubt)
-
-    def _question(self, u: Matrix, *, first: bool) -> tuple[Question[Vector], int]:
-        """The question to ask at u, its slopes limited or not, and the place of the limit among `LIMITS`."""
-        problem, point = self.inside.problem, self._lowest(u)
-        whole: Question[Vector] = Gradient(point)
-        if first or not self.bends.limited:
-            return whole, 0
-        moves = moved_by(self.inside, whole)
-        lowest = moved_by(self.inside, LimitedGradient(point, float(LIMITS[-1]) * problem.slope))
-        noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), moves) / self.mu
-        outlook, deviation = self._outlook(), self._deviation
-        across = self.bends.across(deviation, math.sqrt(self.posterior.found) / deviation)
-        lost = [
-            outlook.excess(sd * outlook.curvature / max(bend, 1e-9))
-            for sd, bend in zip(noise, across, strict=True)
-        ]
-        place = int(np.argmin(self.bends.bias(deviation) + np.array(lost)))
-        limited = LimitedGradient(point, float(LIMITS[place]) * problem.slope)
-        if place == 0 or moved_by(self.inside, limited) >= moves:
-            return whole, 0
-        self.limit = float(LIMITS[place])
-        return limited, place
-
-    def _turned(self, u: Vector) -> Matrix:
-        """Outputs by directions."""
-        return np.asarray(u.reshape(-1, self.inside.problem.columns) @ self.vectors)
-
-    def _back(self, u: Matrix) -> Vector:
-        return np.asarray((u @ self.vectors.T).ravel())
-
-    def _lowest(self, u: Matrix) -> Vector:
-        """Where to ask about u: at the weights of least penalty that predict alike. The answer is then the
-        gradient of the risk with that least penalty."""
-        geometry, point = self.chosen.geometry, self._back(u)
-        w = geometry.to_user(point)
-        lowest = self.least.at(w)
-        return point if lowest is w else geometry.from_user(lowest)
-
-    def _hear_missing(self, u: Matrix, answer: Answer[Vector]) -> None:
-        """The derivative along d in the user's weights is <M'^-1 d, g>, g the gradient as asked."""
-        geometry, least = self.chosen.geometry, self.least
-        inward = geometry.from_user(least.directions.T)
-        along = answer.value.reshape(-1, self.inside.problem.columns) @ inward.T
-        least.hear(geometry.to_user(self._back(u)), along, answer.scale * np.linalg.norm(inward, axis=1))
-
-    def _within(self, u: Matrix) -> Matrix:
-        return self._turned(self.inside.problem.within_limit(self._back(u)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.methods.coordinates import Belief
 from sottovoce.methods.heard import Curves
-from sottovoce.methods.log_odds import log_odds, secants
+from sottovoce.methods.log_odds import LIMITS, log_odds, secants
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -62,6 +62,13 @@ class Bends:
     def across(self, deviation: float, reached: float) -> Vector:
         """Mean curvature across the weights over the way that is left, for each of `LIMITS`."""
         return self._unit * secants(deviation, reached).across
+
+    def along(self, deviation: float) -> float:
+        """Curvature along the weights at their end, where slopes are limited to half."""
+        half = int(np.argmin(np.abs(LIMITS - 0.5)))
+        return max(
+            self._unit * float(secants(deviation, 1.0).along[half]), _LEAST * self.problem.curvature_high
+        )
 
     def bias(self, deviation: float) -> Vector:
         """Excess loss of the minimizer with slopes limited, for each of `LIMITS`."""

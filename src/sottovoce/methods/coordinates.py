@@ -56,6 +56,9 @@ _TOLD_APART = 15.0
 _UNEVEN = 0.5
 """Relative uncertainty of a column's variance where only the sum of all is known."""
 
+_CHANCE = 2.0
+"""Columns differ by more than noise from so many standard errors of its mean square on."""
+
 _ROUGH = 0.1
 """Relative uncertainty of what a geometry makes of a variance."""
 
@@ -82,8 +85,9 @@ class Spreads:
     """Centres and variances of the columns as far as they are known; the constant has no variance.
 
     Means are drawn to 0 by as much as noise explains them, m (1 - 3 sd^2/m^2)+: a column that is centred
-    already is not moved by noise. Variances are drawn to their mean likewise (James & Stein): columns of one
-    scale stay of one scale. Both are kept above 0 by the mean of a normal law cut off there."""
+    already is not moved by noise. Variances are drawn to their mean likewise (James & Stein), wholly where
+    they differ by no more than chance: columns of one scale stay of one scale. Both are kept above 0 by the
+    mean of a normal law cut off there."""
 
     centres: Vector
     variances: Vector
@@ -111,7 +115,8 @@ class Spreads:
         average = float(np.average(seen, weights=errors**-2.0))
         count = columns.size
         mean = float(_combined(average, sharp**-0.5, filled / count, doubt / count))
-        scatter = max(0.0, float(np.mean((seen - mean) ** 2 - errors**2)))
+        chance = errors**2 * beyond_chance(count)
+        scatter = max(0.0, float(np.mean((seen - mean) ** 2 - chance)))
         trust = scatter / (scatter + errors**2)
         left = np.maximum(errors * np.sqrt(trust), 1e-9 * mean)
         return cls(centres, above_zero(trust * seen + (1.0 - trust) * mean, left), left, columns)
@@ -121,6 +126,11 @@ class Spreads:
         """Prior share of each column in the predictor's variance: the root of its own variance."""
         held = np.sqrt(self.variances + self.errors)
         return np.asarray(held / held.sum())
+
+
+def beyond_chance(count: int) -> float:
+    """How large a mean of `count` squares of noise, each of mean 1, may be by chance."""
+    return 1.0 + _CHANCE * math.sqrt(2.0 / count)
 
 
 def _combined(seen: float, error: float, expected: float, doubt: float) -> Vector:

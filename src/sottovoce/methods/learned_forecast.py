@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.adapt_paces import share
+from sottovoce.methods.calibration import ROUNDS
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Prospect
 from sottovoce.methods.grouping import sharing
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.questions import ColumnMoments, GradientNorm, Gram, Hessian
+from sottovoce.questions import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise
@@ -59,6 +60,9 @@ class LearnedProspect(Prospect):
         ]
         if method.forms_gram(quotes.problem):
             noise.append(quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)))
+        last = self._last_units(quotes)
+        if last:
+            noise.append(quotes.noise(Gradient, last // ROUNDS, ROUNDS))
         noise += self._measured(quotes)
         return Costs(steps=method.taken(quotes.problem), noise=tuple(noise))
 
@@ -81,12 +85,16 @@ class LearnedProspect(Prospect):
         method = self.method
         aside = method.moments_share + method.measure_share
         aside += method.gram_share if method.forms_gram(quotes.problem) else 0.0
-        left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes)
+        left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes) - self._last_units(quotes)
         paid: list[int] = []
         steps = method.taken(quotes.problem)
         for step in range(steps):
             paid.append(int((left - sum(paid)) * share(step, steps)))
         return tuple(paid)
+
+    def _last_units(self, quotes: Quotes) -> int:
+        mu = math.sqrt(quotes.prices.mu_squared(quotes.units))
+        return int(quotes.units * self.method.last_share(quotes.problem, mu))
 
     def _curvature_units(self, quotes: Quotes) -> int:
         in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)

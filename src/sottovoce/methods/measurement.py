@@ -117,6 +117,10 @@ class LearnedMethod(Method):
         """Whether second moments are asked for as a matrix. Public."""
         return True
 
+    def last_share(self, problem: Problem, mu: float) -> float:
+        """The part of a budget of mu that is kept for questions after the steps. Public."""
+        return 0.0
+
     def prospect(self) -> Prospect:
         from sottovoce.methods.learned_forecast import LearnedProspect
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.methods.coordinates import above_zero
+from sottovoce.methods.coordinates import above_zero, beyond_chance
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _CLEAR = 1.4
 """Eigenvalues count from this many edges of the noise on."""
+
+_NEVER_EXACT = 1e-3
+"""The least part that errors of the expected diagonal are taken for."""
 
 _FLOOR = 0.8
 """No eigenvalue is taken for less than this part of the edge, or of what the diagonal alone gives."""
@@ -39,9 +42,13 @@ class SecondMoments:
 
     @classmethod
     def of(cls, noisy: Answer[Matrix], expected: Vector, errors: Vector) -> SecondMoments:
-        """From a noisy matrix, and what its diagonal was expected to be with what standard errors."""
+        """From a noisy matrix, and what its diagonal was expected to be with what standard errors; those are
+        taken for less where its diagonal strays no farther from that than by chance."""
         edge = noisy.scale * math.sqrt(2.0 * expected.size)
-        sharp, told = errors**-2.0, noisy.scale**-2.0
+        gap = np.diag(noisy.value) - expected
+        seen = float(np.mean(gap**2)) - noisy.scale**2 * beyond_chance(expected.size)
+        trust = min(1.0, math.sqrt(max(seen, 0.0) / float(np.mean(errors**2))))
+        sharp, told = (max(trust, _NEVER_EXACT) * errors) ** -2.0, noisy.scale**-2.0
         mean = (sharp * expected + told * np.diag(noisy.value)) / (sharp + told)
         expected = above_zero(mean, (sharp + told) ** -0.5)
         values, vectors = linalg.eigh(noisy.value - np.diag(expected))

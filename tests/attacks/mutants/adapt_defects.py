@@ -6,6 +6,7 @@ from tests.attacks.mutants.harness import Mutant
 
 _TESTS = "tests/methods/test_adapt.py"
 _LEAST = "tests/methods/test_least_penalty.py"
+_LENGTH = "tests/methods/test_calibration.py"
 
 ADAPT = (
     Mutant(
@@ -129,9 +130,9 @@ ADAPT = (
     ),
     Mutant(
         "weights end where the penalty is not least",
-        "methods/adapt.py",
-        "within_limit(self.least.at(geometry.to_user(self._back(ended))))",
-        "within_limit(geometry.to_user(self._back(ended)))",
+        "methods/adapted_descent.py",
+        "within_limit(self.least.at(geometry.to_user(self._back(ended + added))))",
+        "within_limit(geometry.to_user(self._back(ended + added)))",
         f"{_LEAST} -k end_of_its_range",
     ),
     Mutant(
@@ -140,5 +141,54 @@ ADAPT = (
         "outlook.excess(least) > _PRECISE * outlook.at_stake",
         "outlook.at_stake < 0.0",
         f"{_TESTS} -k takes_more_steps",
+    ),
+    Mutant(
+        "weights made shorter where they are too short",
+        "methods/calibration.py",
+        "seen, noise = -found.factor * float(answer.value @ way)",
+        "seen, noise = found.factor * float(answer.value @ way)",
+        f"{_LENGTH} -k right_length",
+    ),
+    Mutant(
+        "the length asked in all directions",
+        "methods/calibration.py",
+        "turn = _OTHERS * np.eye(direction.size) + (1.0 - _OTHERS) * np.outer(direction, direction)",
+        "turn = np.eye(direction.size)",
+        f"{_LENGTH} -k pays_for_scores",
+    ),
+    Mutant(
+        "a length believed however noisy",
+        "methods/calibration.py",
+        "/ (noise**2 + (_WRONG * bend) ** 2)",
+        "/ (1e-6 + (_WRONG * bend) ** 2)",
+        f"{_LENGTH} -k lost_in_noise",
+    ),
+    Mutant(
+        "the constant lengthened with the columns",
+        "methods/adapted_descent.py",
+        "held[place] = 0.0",
+        "held[place] *= 1.0",
+        f"{_LENGTH} -k keeps_its_weight",
+    ),
+    Mutant(
+        "gradients asked at the weights found however noisy",
+        "methods/adapted_descent.py",
+        "return part * self._without_constant(weighed * found)",
+        "return 0.0 * self._without_constant(weighed * found)",
+        f"{_LENGTH} -k short_of",
+    ),
+    Mutant(
+        "columns told apart by chance",
+        "methods/coordinates.py",
+        "return 1.0 + _CHANCE * math.sqrt(2.0 / count)",
+        "return 1.0",
+        f"{_TESTS} -k by_chance",
+    ),
+    Mutant(
+        "a noisy diagonal believed beside an uncertain one",
+        "methods/second_moments.py",
+        "trust = min(1.0, math.sqrt(max(seen, 0.0) / float(np.mean(errors**2))))",
+        "trust = 1.0",
+        f"{_TESTS} -k diagonal_strays",
     ),
 )
