@@ -30,26 +30,26 @@ BATCHES = ((0.1, 100), (0.3, 50))
 
 
 def rivals(task: Table, epsilon: float, figure: str) -> dict[str, object]:
-    """Both rivals on a table, from the file if they are in it."""
+    """Both rivals on a table and the standard error of each, from the file if they are in it."""
     found: dict[str, object] = {}
     for name, tune in (("DP-GD", tuned), ("DP-SGD", tuned_batches)):
         key = f"{task.name}, {epsilon:g}, {name}, {figure}"
         kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-        if key not in kept:
-            kept[key] = tune(task, epsilon, figure)
+        if f"{key}, error" not in kept:
+            kept[key], kept[f"{key}, error"] = tune(task, epsilon, figure)
             KEPT.write_text(json.dumps(kept, indent=1) + "\n")
-        found[name] = kept[key]
+        found |= {name: kept[key], f"{name}, error": kept[f"{key}, error"]}
     return found
 
 
-def tuned(task: Table, epsilon: float, figure: str) -> float:
-    """Mean of the figure over five fresh seeds at the best setting of DP gradient descent."""
+def tuned(task: Table, epsilon: float, figure: str) -> tuple[float, float]:
+    """Mean of the figure over five fresh seeds at the best setting of DP gradient descent, and its error."""
     budget = sv.Budget(epsilon=epsilon, delta=task.delta)
     mu = np.sqrt(sv.Ledger(budget).run(budget).mu_squared_left)
     return _best(task, [(1.0, steps, 2.0 * np.sqrt(steps) / mu) for steps in STEPS], figure)
 
 
-def tuned_batches(task: Table, epsilon: float, figure: str) -> float:
+def tuned_batches(task: Table, epsilon: float, figure: str) -> tuple[float, float]:
     """The same for DP-SGD: noise on a batch's sum of vectors, in units of the clipping norm."""
     plans = [
         (chance, steps, noise_scale(epsilon, task.delta, chance, steps, REPLACE)) for chance, steps in BATCHES
@@ -57,29 +57,30 @@ def tuned_batches(task: Table, epsilon: float, figure: str) -> float:
     return _best(task, plans, figure)
 
 
-def _best(task: Table, plans: list[tuple[float, int, float]], figure: str) -> float:
+def _best(task: Table, plans: list[tuple[float, int, float]], figure: str) -> tuple[float, float]:
     best: tuple[float, tuple[float, int, float], tuple[float, ...], int] | None = None
     for plan in plans:
         grid = list(itertools.product(CLIPS, RATES, MOMENTA if plan[1] > 1 else (0.0,)))
-        reached = _judged(task, plan, grid, range(3), figure)
+        reached = _judged(task, plan, grid, range(3), figure).mean(axis=0)
         place, averaged = np.unravel_index(int(np.argmin(reached)), reached.shape)
         if best is None or reached[place, averaged] < best[0]:
             best = float(reached[place, averaged]), plan, grid[place], int(averaged)
     assert best is not None
-    return float(_judged(task, best[1], [best[2]], range(100, 105), figure)[0, best[3]])
+    fresh = _judged(task, best[1], [best[2]], range(100, 105), figure)[:, 0, best[3]]
+    return float(fresh.mean()), float(fresh.std(ddof=1) / np.sqrt(fresh.size))
 
 
 def _judged(
     task: Table, plan: tuple[float, int, float], grid: Sequence[tuple[float, ...]], seeds: range, figure: str
 ) -> np.ndarray:
-    """The figure for every setting, at the last iterate and at the mean of the last half."""
+    """The figure for every seed and setting, at the last iterate and at the mean of the last half."""
     chance, steps, scale = plan
     clip, rate, momentum = (np.array(column, dtype=np.float32) for column in zip(*grid, strict=True))
     rate = rate * np.where(momentum > 0.0, 0.1, 1.0) * np.sqrt(15.0 / steps / clip)
     signed = task.X * task.y[:, None].astype(np.float32)
     lengths = np.maximum(np.linalg.norm(task.X, axis=1), 1e-9).astype(np.float32)
-    found = np.zeros((len(grid), 2))
-    for seed in seeds:
+    found = np.zeros((len(seeds), len(grid), 2))
+    for run, seed in enumerate(seeds):
         rng = np.random.default_rng(9000 + seed)
         w = np.zeros((task.X.shape[1], len(grid)), dtype=np.float32)
         velocity, mean = np.zeros_like(w), np.zeros_like(w)
@@ -95,8 +96,8 @@ def _judged(
             if step >= steps // 2:
                 mean += w / (steps - steps // 2)
         for place, held in enumerate((w, mean)):
-            found[:, place] += [task.judge(column.astype(np.float64))[figure] for column in held.T]
-    return found / len(seeds)
+            found[run, :, place] = [task.judge(column.astype(np.float64))[figure] for column in held.T]
+    return found
 
 
 def main() -> None:
