@@ -12,7 +12,7 @@ from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt_paces import share
 from sottovoce.methods.bends import Bends
 from sottovoce.methods.flow import Flow
-from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, note
+from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.outlook import moved_by
 from sottovoce.methods.propagation import expected_bend
@@ -116,12 +116,8 @@ class AcceleratedDescent(LearnedDescent):
 
     @property
     def trained(self) -> str:
-        cap, ceiling = self.wide.geometry.cap, self.wide.geometry.ceiling
         limited = f", slopes limited to {_LIMIT:g} of the largest" if self.inside.problem.limitable else ""
-        return (
-            f"; trained in learned coordinates, where a record of length rho counts "
-            f"min(1, C/rho, {ceiling:g} C^2/rho^2), C = {cap:.4g}{limited}"
-        )
+        return in_learned_coordinates(self.wide.geometry) + limited
 
     @property
     def length(self) -> float:

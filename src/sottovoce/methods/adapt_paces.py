@@ -1,4 +1,4 @@
-"""How many steps `adapt` takes, and what each may cost."""
+"""How many steps `adapt` takes, what each may cost, and how far from the weights found it asks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 _FLATTENED, _MOST, _PRECISE = 3.0, 4.0, 1e-4
 """Steps grow where the loss bends less than a third of what it does at 0, to at most four times as many, if
 noise alone loses less than a ten thousandth of what is at stake."""
+
+_SHORT_OF, _UNCENTRED = 0.6, 0.25
+"""Gradients are asked at 0.4 of the weights where scores are centred, at the weights where they are not."""
 
 
 def share(step: int, steps: int) -> float:
@@ -32,3 +35,12 @@ def slowed(outlook: Outlook, least: float, flattened: float) -> float:
     if outlook.excess(least) > _PRECISE * outlook.at_stake:
         return 1.0
     return min(max(1.0, flattened / _FLATTENED), _MOST)
+
+
+def short_of(uncentred: float) -> float:
+    """The part of the way to the weights found that a gradient is asked short of, where noise is large.
+
+    A question nearer to 0 costs no more, and the loss bends more from there to its minimum, so the same noise
+    hides less. `uncentred` is the part of the scores' mean square that is the square of their mean: where it
+    is a quarter or more, the model of the log odds, which says how the loss bends, does not hold."""
+    return _SHORT_OF * max(0.0, 1.0 - uncentred / _UNCENTRED)

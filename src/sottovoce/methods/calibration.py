@@ -69,10 +69,11 @@ def share(problem: Problem, mu: float) -> float:
 
 
 class Lengthening(NamedTuple):
-    """A factor on the weights, and the standard error of its logarithm."""
+    """A factor on the weights, the standard error of its logarithm, and the part of it that is noise."""
 
     factor: float
     error: float
+    scatter: float = 0.0
 
 
 def alone(geometry: Geometry, direction: Vector, cap: float) -> Geometry:
@@ -102,13 +103,16 @@ def lengthened(
         units -= answer.units
         answers.append(answer)
         seen, noise = -found.factor * float(answer.value @ way), answer.scale * found.factor * size
-        log, error = _believed(seen, noise, found.factor * deviation, found.factor * cap, found.error)
-        found = Lengthening(found.factor * math.exp(log), error)
+        log, error, moved = _believed(seen, noise, found.factor * deviation, found.factor * cap, found.error)
+        found = Lengthening(found.factor * math.exp(log), error, math.hypot(found.scatter, moved))
     return found, answers
 
 
-def _believed(seen: float, noise: float, deviation: float, cap: float, doubt: float) -> tuple[float, float]:
-    """Mean and deviation of the factor's logarithm, given what was seen along the weights.
+def _believed(
+    seen: float, noise: float, deviation: float, cap: float, doubt: float
+) -> tuple[float, float, float]:
+    """Mean and deviation of the factor's logarithm, given what was seen along the weights, and how far noise
+    moves that mean.
 
     Scores t are taken for normal; where labels follow b t, the mean of omega w (y - p) t, p the probability
     that t gives and w = 1/2 / max(p, 1-p), is that of omega w (p(b t) - p(t)) t."""
@@ -119,8 +123,10 @@ def _believed(seen: float, noise: float, deviation: float, cap: float, doubt: fl
     logs = doubt * _LOGS
     expected = (special.expit(np.outer(np.exp(logs), t)) - right) @ counted
     bend = float((right * (1.0 - right) * t) @ counted)
-    likely = -0.5 * (seen - expected) ** 2 / (noise**2 + (_WRONG * bend) ** 2) - 0.5 * _LOGS**2
+    variance = noise**2 + (_WRONG * bend) ** 2
+    likely = -0.5 * (seen - expected) ** 2 / variance - 0.5 * _LOGS**2
     likely = np.exp(likely - likely.max())
     likely /= likely.sum()
     mean = float(likely @ logs)
-    return mean, math.sqrt(float(likely @ (logs - mean) ** 2))
+    follows = float((likely * (logs - mean)) @ expected) / variance
+    return mean, math.sqrt(float(likely @ (logs - mean) ** 2)), follows * noise

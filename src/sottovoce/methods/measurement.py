@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.forecast import Prospect
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Questions
+    from sottovoce.questions.geometry import Geometry
     from sottovoce.result import Tolerance
 
 _TYPICAL = 4.0
@@ -158,6 +159,14 @@ class LearnedMethod(Method):
             gradient_tests=1,
             curvature_tested=curvature_in_doubt(problem, goal.tolerance),
         )
+
+
+def in_learned_coordinates(geometry: Geometry) -> str:
+    """Which risk the steps followed, in words."""
+    return (
+        f"; trained in learned coordinates, where a record of length rho counts "
+        f"min(1, C/rho, {geometry.ceiling:g} C^2/rho^2), C = {geometry.cap:.4g}"
+    )
 
 
 def note(walk: Walk, kind: str, answer: Answer[Vector], there: Vector) -> None:

@@ -130,7 +130,7 @@ ADAPT = (
     ),
     Mutant(
         "weights end where the penalty is not least",
-        "methods/adapted_descent.py",
+        "methods/adapt.py",
         "within_limit(self.least.at(geometry.to_user(self._back(ended + added))))",
         "within_limit(geometry.to_user(self._back(ended + added)))",
         f"{_LEAST} -k end_of_its_range",
@@ -159,23 +159,30 @@ ADAPT = (
     Mutant(
         "a length believed however noisy",
         "methods/calibration.py",
-        "/ (noise**2 + (_WRONG * bend) ** 2)",
-        "/ (1e-6 + (_WRONG * bend) ** 2)",
+        "variance = noise**2 + (_WRONG * bend) ** 2",
+        "variance = 1e-6 + (_WRONG * bend) ** 2",
         f"{_LENGTH} -k lost_in_noise",
     ),
     Mutant(
         "the constant lengthened with the columns",
-        "methods/adapted_descent.py",
+        "methods/adapt.py",
         "held[place] = 0.0",
         "held[place] *= 1.0",
         f"{_LENGTH} -k keeps_its_weight",
     ),
     Mutant(
         "gradients asked at the weights found however noisy",
-        "methods/adapted_descent.py",
+        "methods/adapt.py",
         "return part * self._without_constant(weighed * found)",
         "return 0.0 * self._without_constant(weighed * found)",
         f"{_LENGTH} -k short_of",
+    ),
+    Mutant(
+        "noise of the length not stated",
+        "methods/calibration.py",
+        "return mean, math.sqrt(float(likely @ (logs - mean) ** 2)), follows * noise",
+        "return mean, math.sqrt(float(likely @ (logs - mean) ** 2)), 0.0",
+        f"{_LENGTH} -k scatters",
     ),
     Mutant(
         "columns told apart by chance",
