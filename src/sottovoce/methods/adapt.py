@@ -215,9 +215,9 @@ class Descent(LearnedDescent):
     def _lengthened(self, walk: Walk, ended: Matrix, noise: float) -> tuple[Matrix, Vector | float]:
         """What to add to the weights, the constant's apart, so that they have the right length, and the sd
         that their noise leaves along each direction; `noise` is that of all gradients together."""
-        if not self.last or not self._without_constant(ended).any():
-            return np.zeros_like(ended), 0.0
         way = self._without_constant(ended)
+        if not self.last or not way.any():
+            return np.zeros_like(ended), 0.0
         u, along = self._back(ended), self._back(way)
         deviation = math.sqrt(float(self.posterior.whole @ np.mean(way**2, axis=0)))
         doubt = noise * float(np.linalg.norm(along)) / (self.bends.along(deviation) * deviation**2)
