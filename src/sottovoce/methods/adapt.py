@@ -16,7 +16,7 @@ from sottovoce.methods.calibration import lengthened
 from sottovoce.methods.calibration import share as calibration_share
 from sottovoce.methods.coordinates import Coordinates
 from sottovoce.methods.grouping import by_column, sharing
-from sottovoce.methods.heard import HeardGradient
+from sottovoce.methods.heard import HeardGradient, contradiction
 from sottovoce.methods.least_penalty import LeastPenalty
 from sottovoce.methods.limit_choice import limit_place
 from sottovoce.methods.log_odds import LIMITS
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _LONGEST_START = 0.4
 """Most of the budget that the first gradient takes."""
+
+_CONTRADICTED = 6.0
+"""Standard errors by which gradients contradict an estimate that is given up."""
 
 _ROUNDS = 2
 """Times that all answers are weighed again by the estimate that this gives."""
@@ -113,8 +116,8 @@ class Descent(LearnedDescent):
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
     `vectors` are the axes of the posterior; `last` are the units kept for the weights' length; `means` those
-    of the columns; `limit` is the last on slopes; `noise` is about what the noise of all answers leaves in
-    the weights."""
+    of the columns; `limit` is the last on slopes; `contradicted`: weighing all answers again was given up;
+    `noise` is about what the noise of all answers leaves in the weights."""
 
     inside: Questions
     chosen: Coordinates
@@ -127,6 +130,7 @@ class Descent(LearnedDescent):
     last: int
     means: Vector
     limit: float = 1.0
+    contradicted: bool = False
     noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def followed(self, walk: Walk, kept: int) -> Vector:
@@ -155,7 +159,7 @@ class Descent(LearnedDescent):
             heard.append(HeardGradient(u, gradient, answer.scale, self.bends.curves(self.posterior, place)))
             self.posterior.hear(heard[-1], usual)
             told = self._told(usual)
-            weighed = self._weighed_again(told)
+            weighed = self._weighed_again(told, heard)
             found = self._within(self._settled(heard, weighed))
             u = self._within(found - self._short_of(found, weighed))
             units.append(answer.units)
@@ -182,10 +186,14 @@ class Descent(LearnedDescent):
         likeliest = int(np.argmax(self.posterior.weights))
         return np.asarray(self.posterior.told(usual, self._curvature)[likeliest])
 
-    def _weighed_again(self, told: Vector) -> Vector:
+    def _weighed_again(self, told: Vector, heard: list[HeardGradient]) -> Vector:
         """How far all answers, weighed by what is known now, count instead of the filters' means: where no
-        direction is known precisely."""
-        return (1.0 - told) * (1.0 - float(told.max())) if self.bends.limited else np.zeros_like(told)
+        direction is known precisely, and only until the gradients themselves contradict what comes out."""
+        if not self.bends.limited or self.contradicted:
+            return np.zeros_like(told)
+        again = self.posterior.heard_again(heard, self.posterior.estimate)[0]
+        self.contradicted = contradiction(heard, again) > _CONTRADICTED
+        return (1.0 - told) * (1.0 - float(told.max())) * (not self.contradicted)
 
     def _settled(self, heard: list[HeardGradient], weighed: Vector) -> Matrix:
         """The posterior mean, or as far as that counts the mean of all answers weighed again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -53,3 +53,15 @@ class Along:
     def spread(self, outputs: int) -> Vector:
         """The variance, in units of u^2, that taking this in adds."""
         return self.noise * np.maximum(self.bends**-2.0 - self.across**-2.0, 0.0) * outputs
+
+
+def contradiction(answers: Sequence[HeardGradient], u: Matrix) -> float:
+    """How far noisy gradients contradict that u minimizes a convex risk, in standard errors.
+
+    Gradients of a convex risk are monotone, so that each taken at u_i satisfies <g_i, u_i - u> >= 0 if u is
+    the minimizer, whatever the Hessian is. Minus these products, by their precisions, is summed over the last
+    k answers; the largest standardized sum over all k counts, so that many weak hints add up."""
+    gaps = [(heard.u - u, heard) for heard in reversed(answers)]
+    against = np.cumsum([-float(np.vdot(gap, heard.answer)) / heard.scale**2 for gap, heard in gaps])
+    precision = np.cumsum([float(np.vdot(gap, gap)) / heard.scale**2 for gap, heard in gaps])
+    return float(np.max(against / np.sqrt(np.maximum(precision, 1e-300))))
