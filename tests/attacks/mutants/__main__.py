@@ -1,23 +1,62 @@
-"""`python -m tests.attacks.mutants [word]`: plant every defect, or those with the word; print the score."""
+"""`python -m tests.attacks.mutants [words] [--jobs 2]`: plant every defect, or those with one of the words."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
+from tests.attacks.mutants import runner
 from tests.attacks.mutants.catalogue import CATALOGUE
-from tests.attacks.mutants.harness import killed
 
 
 def main() -> int:
-    word = sys.argv[1] if len(sys.argv) > 1 else ""
-    chosen = [mutant for mutant in CATALOGUE if word in f"{mutant.file} {mutant.name}"]
-    with ThreadPoolExecutor(2) as pool:
-        verdicts = list(pool.map(killed, chosen))
-    for mutant, dead in zip(chosen, verdicts, strict=True):
-        print(f"{'killed  ' if dead else 'SURVIVED'}  {mutant.file:24} {mutant.name}")
-    print(f"{sum(verdicts)} of {len(chosen)} killed")
-    return 0 if all(verdicts) else 1
+    options = argparse.ArgumentParser(prog="python -m tests.attacks.mutants")
+    options.add_argument(
+        "words", nargs="*", help="words of a defect's place or name; all defects without one"
+    )
+    options.add_argument("--jobs", type=int, default=2, help="how many to try at a time")
+    options.add_argument("--exact", action="store_true", help="the words are whole names of defects")
+    options.add_argument("--record", action="store_true", help="keep which test noticed, to begin with it")
+    options.add_argument(
+        "--sound", action="store_true", help="their tests must pass on the sound source, too"
+    )
+    chosen = options.parse_args()
+    mutants = [
+        mutant
+        for mutant in CATALOGUE
+        if not chosen.words
+        or (
+            mutant.name in chosen.words
+            if chosen.exact
+            else _holds(f"{mutant.place} {mutant.name}", chosen.words)
+        )
+    ]
+    if chosen.sound:
+        (control,) = runner.verdicts([None], 1, " ".join(sorted({mutant.tests for mutant in mutants})))
+        if control.killed:
+            print(f"on the sound source {control.test} fails")
+            return 1
+    survived, found, busy = list[str](), dict[str, str](), 0.0
+    for verdict in runner.verdicts(mutants, chosen.jobs):
+        mutant = verdict.mutant
+        assert mutant is not None
+        if not verdict.killed:
+            survived.append(mutant.name)
+        word = "killed  " if verdict.killed else "SURVIVED"
+        print(f"{word} {verdict.seconds:6.1f} s  {mutant.place}  {mutant.name}  {verdict.test}", flush=True)
+        busy += verdict.seconds
+        found[mutant.name] = verdict.test
+    if chosen.record:
+        runner.keep_killers(found)
+    print(
+        f"{len(mutants) - len(survived)} of {len(mutants)} killed in {busy:,.0f} s of CPU; survived: {survived}"
+    )
+    return 1 if survived else 0
 
 
-sys.exit(main())
+def _holds(text: str, words: list[str]) -> bool:
+    return any(word in text for word in words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
