@@ -4,6 +4,7 @@ SottovoceError
 ├── DataError          the records break a declared bound or shape (also ValueError)
 ├── ParameterError     an argument is outside its domain (also ValueError)
 ├── ClusterError       the workers that hold the records cannot answer; nothing was released
+├── ResourceError      the machine leaves too little memory or threads; nothing was charged
 ├── BudgetExceeded     a query would cost more privacy than is left; nothing was released
 └── LedgerError        the ledger cannot be read, written, copied or trusted
     └── UnsupportedEvent   the ledger's currency has no price for this event
@@ -30,6 +31,10 @@ class ParameterError(SottovoceError, ValueError):
 
 class ClusterError(SottovoceError):
     """The workers that hold the records cannot answer. Nothing was released; charges stay charged."""
+
+
+class ResourceError(SottovoceError):
+    """The machine leaves too little memory, too few threads or no room on disk for what was asked."""
 
 
 class BudgetExceeded(SottovoceError):

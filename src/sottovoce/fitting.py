@@ -19,6 +19,7 @@ from sottovoce.data import files as tables
 from sottovoce.data import training_records
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.machine import require_addresses
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import is_parquet
@@ -119,6 +120,7 @@ def fit(
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
     test: Table | None = None
     with ExitStack() as stack:
+        require_addresses()
         warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
         if dask is None and not share and _is_parquet_file(table):
             records = training_records.of_parquet(table, schema, aim, persons, invalid, spool, progress)

@@ -12,6 +12,7 @@ from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
+from sottovoce.data.machine import MEGABYTE, require_memory
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.methods.choice import chosen as choose
@@ -19,7 +20,7 @@ from sottovoce.methods.loop import Goal, Method
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
-from sottovoce.problem import Calibration
+from sottovoce.problem import Calibration, matrix_fits
 from sottovoce.report.progress import watching
 from sottovoce.result import Result, Stop, Tolerance, TraceRow
 
@@ -100,6 +101,7 @@ def minimize(
             f"method {chosen.name!r} reads mini-batches, whose amplification has no price in a gdp ledger. "
             'Leave the ledger out, or open it with Ledger(cap, currency="renyi", order=...).'
         )
+    require_memory(working_memory(problem), "this run, with its matrices of columns by columns,")
     called = f"{chosen.name}: {purpose}" if purpose else chosen.name
     run = account.run(budget, called, unit=problem.unit)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
@@ -141,6 +143,14 @@ def minimize(
         noise=outcome.noise,
         version=VERSION,
     )
+
+
+def working_memory(problem: Problem) -> int:
+    """Bytes a run may fill besides its rows, from public numbers.
+
+    Twelve matrices hold an answer, its packing, its noise and its eigenvectors: measured are 8 to 12."""
+    side = problem.dim if problem.forms_matrices else problem.columns
+    return 64 * MEGABYTE + (12 * 8 * side * side if matrix_fits(side) else 0)
 
 
 def _inferred(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -15,6 +17,8 @@ COMMANDS = (
     *("demo", "schema", "check", "plan", "fit", "predict", "evaluate", "recalibrate", "export", "report"),
     *("audit", "bench", "reproduce", "ledger"),
 )
+_MOST_ARENAS = -8
+"""M_ARENA_MAX of glibc's mallopt."""
 
 
 def application(asked: str = "") -> typer.Typer:
@@ -66,6 +70,7 @@ def _options(
 
 def main() -> None:
     """Exit codes: 0 ok, 1 failed, 2 usage, 3 budget refused."""
+    _spare_addresses()
     try:
         application(*sys.argv[1:2])()
     except SottovoceError as error:
@@ -77,8 +82,30 @@ def main() -> None:
         sys.exit(3 if isinstance(error, BudgetExceeded) else 1)
     except Exception as error:
         # what other libraries raise may quote data, so only its kind is told
-        print(
-            f"sottovoce: stopped by an unexpected {type(error).__name__}; please report this.",
-            file=sys.stderr,
-        )
+        if isinstance(error, MemoryError) or _addresses_ran_out():
+            said = "memory ran out. Give this process more: ulimit -v, or the container's limit."
+        else:
+            said = f"stopped by an unexpected {type(error).__name__}; please report this."
+        print(f"sottovoce: {said}", file=sys.stderr)
         sys.exit(1)
+
+
+def _addresses_ran_out() -> bool:
+    """Whether `ulimit -v` is so near that libraries fail to load, each with an error of its own."""
+    from sottovoce.data.machine import MEGABYTE, address_space_left
+
+    left = address_space_left()
+    return left is not None and left < 64 * MEGABYTE
+
+
+def _spare_addresses() -> None:
+    """Under `ulimit -v`, take addresses as they are needed.
+
+    Arrow's pool reserves a gigabyte of them, and the C library 64 MB for every thread."""
+    with suppress(ImportError, AttributeError):
+        import ctypes
+        import resource
+
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+            ctypes.CDLL(None).mallopt(_MOST_ARENAS, 2)

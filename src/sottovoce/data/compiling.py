@@ -1,4 +1,4 @@
-"""Whether rows are read and passed over in machine code: the setting, or public sizes."""
+"""Whether rows are read and passed over in machine code: the setting, or public sizes and the machine."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import importlib.util
 import os
 from functools import cache
 
-from sottovoce.errors import ParameterError
+from sottovoce.data.machine import MEGABYTE, address_space_left, memory_left
+from sottovoce.errors import ParameterError, ResourceError
 
 WORTH_COMPILING = 2**22
 """Entries of a table (n times dim, both public) from which loading numba pays for itself."""
+ADDRESSES_OF_LLVM = 2048 * MEGABYTE
+MEMORY_OF_LLVM = 256 * MEGABYTE
+"""What a compiler may reserve and fill: where less is left LLVM ends the process, and NumPy does the sums."""
+_failed = False
 
 
 def is_compiled(entries: int) -> bool:
     """Whether passes over a table of so many entries take the compiled path."""
     match os.environ.get("SOTTOVOCE_KERNELS", ""):
         case "":
-            return entries >= WORTH_COMPILING and _has_numba()
+            return entries >= WORTH_COMPILING and not _failed and _has_numba() and _can_compile()
         case "reference":
             return False
         case "compiled":
+            if _failed:
+                raise ResourceError(
+                    "SOTTOVOCE_KERNELS=compiled, and the compiler failed on this machine. Unset the "
+                    "variable: NumPy gives the same numbers to within the allowance."
+                )
             if _has_numba():
                 return True
             raise ParameterError(
@@ -30,6 +40,27 @@ def is_compiled(entries: int) -> bool:
             raise ParameterError(
                 f"SOTTOVOCE_KERNELS={other!r} must be 'reference' or 'compiled', or unset: the size decides."
             )
+
+
+def give_up() -> None:
+    """The compiler failed: passes that begin from now on are made by NumPy."""
+    global _failed
+    _failed = True
+
+
+@cache
+def _can_compile() -> bool:
+    """Whether the compiler has room and loads; decided once, by the machine alone."""
+    addresses, memory = address_space_left(), memory_left()
+    if addresses is not None and addresses < ADDRESSES_OF_LLVM:
+        return False
+    if memory is not None and memory < MEMORY_OF_LLVM:
+        return False
+    try:
+        importlib.import_module("llvmlite.binding")
+    except (ImportError, OSError, MemoryError):
+        return False
+    return True
 
 
 @cache

@@ -24,6 +24,7 @@ from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT
 from sottovoce.data.compiling import is_compiled
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.machine import memory_told
 from sottovoce.data.pieces import Encode, PieceReader, zeros
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
@@ -238,6 +239,7 @@ def _batches(
     # Arrow's refusal may quote data: ours is raised once it is forgotten, without it as context.
     with (
         suppress(pa.ArrowException, OSError, ValueError),
+        memory_told(),
         pq.ParquetFile(
             file, buffer_size=BUFFER_BYTES, pre_buffer=False, read_dictionary=list(coded)
         ) as opened,
@@ -252,7 +254,7 @@ def _footer(file: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with suppress(pa.ArrowException, OSError, ValueError):
+    with suppress(pa.ArrowException, OSError, ValueError), memory_told():
         return pq.read_metadata(file)
     raise DataError(f"{file} cannot be read as Parquet.")
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, final
 
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.headers import checked_delimiter
+from sottovoce.data.machine import memory_told
 from sottovoce.data.textfiles import csv_chunks, csv_names
 from sottovoce.errors import DataError, ParameterError, meant
 
@@ -165,7 +166,7 @@ class ParquetFile(Source):
 
         self._path = path
         self._names: tuple[str, ...] = ()
-        with suppress(pa.ArrowException, OSError):
+        with suppress(pa.ArrowException, OSError), memory_told():
             self._names = tuple(pq.read_schema(path).names)
         if not self._names:
             raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
@@ -178,7 +179,11 @@ class ParquetFile(Source):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(self._path) as file:
+        with (
+            suppress(pa.ArrowException, OSError, ValueError),
+            memory_told(),
+            pq.ParquetFile(self._path) as file,
+        ):
             for batch in file.iter_batches(PARQUET_BATCH_ROWS, columns=list(wanted)):
                 yield batch.num_rows, batch.column
             return

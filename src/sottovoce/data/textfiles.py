@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from sottovoce.data.headers import looks_like_value
+from sottovoce.data.machine import memory_told
 from sottovoce.errors import DataError
 
 CSV_BLOCK_BYTES = 4 * 2**20
@@ -57,6 +58,7 @@ def csv_chunks(
     # Arrow's refusal quotes the line: ours is raised once it is forgotten, without it as context.
     with (
         suppress(pa.ArrowException, OSError, ValueError),
+        memory_told(),
         arrow.open_csv(
             path,
             read_options=arrow.ReadOptions(block_size=CSV_BLOCK_BYTES),

@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
-from sottovoce.data.compiling import is_compiled
+from sottovoce.data.compiling import give_up, is_compiled
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import DenseRows, Rows
@@ -45,10 +45,14 @@ def warm_for(rows: Rows | Parts) -> None:
 
 
 def _compile(layout: RowLayout | None = None) -> None:
-    for passing in _passes(layout):
-        if not threading.main_thread().is_alive():
-            return
-        passing()
+    """Compile pass by pass. Rows are made up, so a failure is the compiler's, and NumPy takes over."""
+    try:
+        for passing in _passes(layout):
+            if not threading.main_thread().is_alive():
+                return
+            passing()
+    except (ImportError, OSError, MemoryError, RuntimeError):
+        give_up()
 
 
 def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
