@@ -19,6 +19,7 @@ from tests.attacks.mutants.kernel_defects import FORMULAS
 from tests.attacks.mutants.method_defects import LEVELS, LIMITS, MAJORIZERS, REFUSALS
 from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
+from tests.attacks.mutants.operation_defects import OPERATION
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
 from tests.attacks.mutants.spool_defects import SPOOL
@@ -50,6 +51,7 @@ _EVERYTHING = (
     *PRICES,
     *CHAINS,
     *KEPT,
+    *OPERATION,
     *FILTER,
     *FILE,
     *FRONTS,
