@@ -172,16 +172,18 @@ def run(setting: Setting, seed: int) -> dict[str, Any]:
         "setting": setting.name,
         "seed": seed,
         "resolved": summary.resolved,
-        "held": [int(line.low <= b <= line.high) for line, b in zip(summary.lines, truth, strict=True)],
+        "held": [
+            int(line.low <= b <= line.high) if line.resolved else None
+            for line, b in zip(summary.lines, truth, strict=True)
+        ],
         "together": int(all(line.low <= b <= line.high for line, b in zip(together, truth, strict=True)))
         if summary.resolved
         else None,
-        "bounded": int(all(math.isfinite(line.high - line.low) for line in summary.lines)),
         "strays": [
             round((line.estimate - b) / line.error, 3) if math.isfinite(line.error) else None
             for line, b in zip(summary.lines, truth, strict=True)
         ],
-        "p": round(summary.lines[setting.d // 2].p_value, 5),
+        "p": round(summary.lines[setting.d // 2].p_value, 5) if summary.resolved else None,
         "ratio": None
         if own is None
         else [
@@ -221,20 +223,23 @@ def planned(setting: Setting) -> bool:
 
 
 def described(setting: Setting, rows: list[dict[str, Any]]) -> str:
-    held = np.array([row["held"] for row in rows]).mean(axis=0)
+    seen = np.array([row["held"] for row in rows], dtype=float)
+    told = np.count_nonzero(~np.isnan(seen), axis=0)
+    held = np.nansum(seen, axis=0)[told > 0] / told[told > 0]
+    held = held if held.size else np.array([np.nan])
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         ratio = np.nanmedian(np.array(ratios, dtype=float), axis=0) if ratios else np.array([np.nan])
     resolved = [row for row in rows if row["resolved"]]
     p = stats.kstest([row["p"] for row in resolved], "uniform").pvalue if len(resolved) > 20 else math.nan
-    shown = "no ends" if np.isnan(ratio).all() else f"{np.nanmin(ratio):.2f} to {np.nanmax(ratio):.2f}"
+    shown = "none" if np.isnan(ratio).all() else f"{np.nanmin(ratio):.2f} to {np.nanmax(ratio):.2f}"
     cells = [
         setting.name,
         str(len(rows)),
         "yes" if planned(setting) else "no",
         f"{100 * np.mean([row['resolved'] for row in rows]):.0f} %",
-        f"{100 * np.mean([row['bounded'] for row in rows]):.0f} %",
+        f"{100 * np.mean(~np.isnan(seen)):.0f} %",
         f"{held.min():.3f}",
         f"{held.mean():.3f}",
         f"{held.max():.3f}",
@@ -250,7 +255,7 @@ HEADS = (
     "runs",
     "plan",
     "resolved",
-    "bounded",
+    "determined",
     "least",
     "mean",
     "most",

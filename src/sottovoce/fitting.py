@@ -17,6 +17,7 @@ from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
+from sottovoce.data.contrasts import design_of
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.machine import require_addresses
@@ -27,6 +28,7 @@ from sottovoce.data.tables import Table
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
+from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.model import Model
 from sottovoce.report.progress import waiting
@@ -144,8 +146,7 @@ def fit(
             budget=budget,
             method=method,
             tolerance=tolerance,
-            inference=inference,
-            robust=robust,
+            inference=Inference(inference, robust, design_of(schema, raw=False)),
             purpose=purpose,
             ledger=ledger,
             simulate=simulate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -146,16 +146,20 @@ class Model(ShownModel):
         middle, unit = self.scale
         return middle + unit * scores
 
-    def summary(self, **options: Any) -> Summary:
+    def summary(
+        self, *, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None, **options: Any
+    ) -> Summary:
         """Coefficients in the units of the schema with standard errors, tests and intervals; asks nothing.
 
-        Options: level=0.95, exp=False (odds ratios), simultaneous=False, against="region=north" and
+        `against="region=north"`, or several such names, are references in place of those declared, and
+        `per={"age": 10}` are units. Options: level=0.95, exp=False (odds ratios), simultaneous=False and
         within=None (the schema's, if it declares one), see `inference.summary.summarized`. Needs a fit with
         inference=0.3 or another part."""
-        return self.result.summary(terms=self.terms(), **options)
+        return self.result.summary(terms=self.terms(against, per), **options)
 
     def predict_interval(self, table: Any, level: float = 0.95) -> Matrix:
-        """Score, number or expected count, its lower and upper end: three columns, of the model's mean.
+        """Score, number or expected count, its lower and upper end: three columns, of the model's mean;
+        NaN where they are not determined.
 
         With more than two classes, log odds of the second, third, ... against the first: one more axis."""
         from sottovoce.inference.summary import predicted
@@ -167,11 +171,11 @@ class Model(ShownModel):
         scores = predicted(self.result.inference, self.terms(), np.asarray(rows, dtype=np.float64), level)
         return scores if self.is_classifier else self._numbers(scores)
 
-    def terms(self) -> UserTerms:
-        """Coefficients per unit of each column, from weights of columns scaled by their declared bounds."""
+    def terms(self, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None) -> UserTerms:
+        """Coefficients per unit of each column, categories against references declared or named here."""
         from sottovoce.exports.units import terms_of
 
-        return terms_of(self)
+        return terms_of(self, against, per)
 
     def recalibrated(self, table: Any, *, budget: Budget, **options: Any) -> Model:
         """This model with its scores mapped to a s + b, two numbers fitted privately on labelled rows.

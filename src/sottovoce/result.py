@@ -192,7 +192,7 @@ class Result:
         """Estimates, standard errors, tests and intervals from what `inference` released; asks nothing.
 
         `names` are those of the columns, by default x0, x1, ...; options are those of
-        `inference.summary.summarized`: level, exp, simultaneous, against, within."""
+        `inference.summary.summarized`: level, exp, simultaneous, within."""
         from sottovoce.inference.summary import summarized
 
         if self.inference is None:

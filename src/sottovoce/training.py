@@ -15,6 +15,7 @@ from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.data.machine import MEGABYTE, require_memory
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
+from sottovoce.inference.request import Inference
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.loop import Goal, Method
 from sottovoce.privacy.noise import noise_for
@@ -42,7 +43,7 @@ def minimize(
     simulate: int | None = None,
     confidence: float = 0.99,
     calibration: str = "tight",
-    inference: float = 0.0,
+    inference: float | Inference = 0.0,
     robust: bool = False,
     purpose: str = "",
     progress: bool = False,
@@ -61,7 +62,8 @@ def minimize(
     sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
     smallest known. `inference` is the part of the budget kept for the end: a gradient, a Hessian and
     second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
-    with `robust` they hold whether or not the model does. `purpose` is told in the ledger's history.
+    with `robust` they hold whether or not the model does; an `Inference` says both and what coefficients are
+    read for. `purpose` is told in the ledger's history.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record (with relation="zero-out": by a null record, which
@@ -83,7 +85,8 @@ def minimize(
         )
     choice = choose(method, problem, tolerance)
     chosen = choice.method
-    insist_inferable(problem, inference)
+    asked = Inference.of(inference, robust=robust)
+    insist_inferable(problem, asked.share)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(problem, goal)
     noise = noise_for(simulate)
@@ -105,7 +108,7 @@ def minimize(
     called = f"{chosen.name}: {purpose}" if purpose else chosen.name
     run = account.run(budget, called, unit=problem.unit)
     oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
-    kept = int(run.units_left * inference)
+    kept = int(run.units_left * asked.share)
     run.keep(kept)
     with watching(progress, chosen.name, run.mu_squared_left) as watch:
         outcome = chosen.run(oracle, weights, goal, watch)
@@ -116,7 +119,7 @@ def minimize(
             f"epsilon={budget.epsilon:g} is past what noise on a lattice can carry (about 25; fewer columns "
             "carry more), or another run took the ledger's budget. Lower epsilon, or look at the ledger."
         )
-    findings, rows = _inferred(oracle, outcome.weights, kept, robust) if kept else (None, ())
+    findings, rows = _inferred(oracle, outcome.weights, kept, asked) if kept else (None, ())
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
     lineage = (*earlier, replace(run.preset, run=name))
@@ -154,11 +157,11 @@ def working_memory(problem: Problem) -> int:
 
 
 def _inferred(
-    oracle: Oracle, weights: Vector, units: int, robust: bool
+    oracle: Oracle, weights: Vector, units: int, asked: Inference
 ) -> tuple[LastAnswers | None, tuple[TraceRow, ...]]:
     """What `units` find out for intervals around these weights, and a row of the trace; None if refused."""
     try:
-        findings = measured(oracle, weights, units, robust=robust)
+        findings = measured(oracle, weights, units, asked)
     except BudgetExceeded:
         return None, ()
     return findings, (TraceRow(kind="inference", mu_squared=oracle.mu_squared(units)),)

@@ -89,7 +89,7 @@ def test_a_filled_template_is_a_schema() -> None:
     filled = head.replace('type = "?"', 'type = "numeric"').replace("# low", "low").replace("# high", "high")
     end = tail[tail.index("[target]") :].replace('"?"', '"outcome"').replace("# classes", "classes")
     schema = sv.Schema.from_dict(tomllib.loads(filled + end))
-    assert schema == sv.Schema((Numeric("age", 0, 100),), Target("outcome", ("no", "yes")), within=5)
+    assert schema == sv.Schema((Numeric("age", 0, 100),), Target("outcome", ("no", "yes")))
 
 
 @pytest.mark.parametrize(

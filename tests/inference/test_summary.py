@@ -63,39 +63,55 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> sv.Model:
     return sv.fit(path, schema, epsilon=3.0, delta=1e-6, inference=0.3, simulate=1)
 
 
-def test_a_full_set_of_categories_is_compared_with_the_first_or_with_the_one_named(model: sv.Model) -> None:
+def test_categories_are_compared_with_the_first_or_with_the_one_named(model: sv.Model) -> None:
     summary = model.summary()
-    assert [line.term for line in summary.lines] == ["age", "region=south", "region=west", "intercept"]
+    rest = "region=(missing or other)"
+    assert [line.term for line in summary.lines] == ["age", "region=south", "region=west", rest, "intercept"]
     assert summary.references == {"region": "region=north"}
-    truth = [0.05, -1.0, -1.0, 1.0 - 58 * 0.05]
-    for line, value in zip(summary.lines, truth, strict=True):
-        assert abs(line.estimate - value) < 5.0 * line.error
-        assert line.error < 0.2
+    truth = {"age": 0.05, "region=south": -1.0, "region=west": -1.0, "intercept": 1.0 - 58 * 0.05}
+    lines = {line.term: line for line in summary.lines}
+    assert not lines[rest].resolved
+    for term, value in truth.items():
+        assert abs(lines[term].estimate - value) < 5.0 * lines[term].error
+        assert lines[term].error < 0.2
     other = model.summary(against="region=west")
-    assert [line.term for line in other.lines] == ["age", "region=north", "region=south", "intercept"]
-    west, north = summary.lines[2], other.lines[1]
+    terms = ["age", "region=north", "region=south", rest, "intercept"]
+    assert [line.term for line in other.lines] == terms
+    west, north = lines["region=west"], other.lines[1]
     assert north.estimate == pytest.approx(-west.estimate)
     assert north.error == pytest.approx(west.error)
     with pytest.raises(ParameterError, match="names no declared category"):
         model.summary(against="region=east")
 
 
-def test_with_one_category_left_undeclared_the_others_are_compared_with_it(tmp_path: Path) -> None:
+def test_a_number_is_read_per_as_many_units_as_asked_for(model: sv.Model) -> None:
+    one, ten = model.summary(), model.summary(per={"age": 10})
+    assert ten.lines[0].term == "age (per 10)"
+    assert ten.lines[0].estimate == pytest.approx(10.0 * one.lines[0].estimate)
+    assert ten.lines[0].statistic == pytest.approx(one.lines[0].statistic)
+    for wrong in ({"region": 10.0}, {"age": 0.0}, {"age": math.inf}, {"age": True}):
+        with pytest.raises(ParameterError, match="per"):
+            model.summary(per=wrong)
+
+
+def test_records_without_a_declared_category_are_a_level_of_their_own(tmp_path: Path) -> None:
     path, schema = claims(tmp_path, '"north", "south"')
     model = sv.fit(path, schema, epsilon=3.0, delta=1e-6, inference=0.3, simulate=1)
-    summary = model.summary()
-    assert [line.term for line in summary.lines] == ["age", "region=north", "region=south", "intercept"]
-    assert abs(summary.lines[1].estimate - 1.0) < 5.0 * summary.lines[1].error
-    other = model.summary(against="region=south")
-    assert [line.term for line in other.lines][1:3] == ["region=north", "region=(none declared)"]
-    assert other.lines[2].estimate == pytest.approx(-summary.lines[2].estimate)
+    lines = {line.term: line for line in model.summary().lines}
+    assert [*lines] == ["age", "region=south", "region=(missing or other)", "intercept"]
+    for term in ("region=south", "region=(missing or other)"):
+        assert abs(lines[term].estimate + 1.0) < 5.0 * lines[term].error < 1.0
+    other = {line.term: line for line in model.summary(against="region=south").lines}
+    assert [*other] == ["age", "region=north", "region=(missing or other)", "intercept"]
+    assert other["region=north"].estimate == pytest.approx(-lines["region=south"].estimate)
 
 
 def test_every_form_of_a_summary_says_the_same(model: sv.Model) -> None:
     summary = model.summary()
     frame = summary.frame()
     assert tuple(frame.columns) == COLUMNS
-    assert list(frame["std.error"]) == [line.error for line in summary.lines]
+    np.testing.assert_array_equal(frame["std.error"], [line.error for line in summary.lines])
+    assert list(frame["resolved"]) == [line.resolved for line in summary.lines]
     raw = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
     assert [row["term"] for row in raw["coefficients"]] == list(frame["term"])
     for line in summary.lines:
@@ -106,8 +122,9 @@ def test_every_form_of_a_summary_says_the_same(model: sv.Model) -> None:
     assert odds.lines[0].high == pytest.approx(math.exp(summary.lines[0].high))
     assert odds.lines[0].error == summary.lines[0].error
     wide = model.summary(simultaneous=True)
-    assert all(a.low < b.low for a, b in zip(wide.lines, summary.lines, strict=True))
-    assert all(0.0 < line.privacy < 1.0 for line in summary.lines)
+    seen = [pair for pair in zip(wide.lines, summary.lines, strict=True) if pair[0].resolved]
+    assert all(a.low < b.low for a, b in seen)
+    assert all(0.0 < line.privacy < 1.0 for line in summary.lines if line.resolved)
 
 
 def test_a_saved_model_gives_the_same_summary(model: sv.Model, tmp_path: Path) -> None:
@@ -129,20 +146,40 @@ def test_predictions_have_intervals_around_the_linear_predictor(model: sv.Model,
     assert np.all(found[:, 0] < found[:, 2])
 
 
-def test_a_declared_bound_ends_what_the_data_leave_open(tmp_path: Path) -> None:
+def test_a_row_that_is_not_determined_carries_no_number_in_any_form(tmp_path: Path) -> None:
+    """Where nothing is seen above the noise, and where all but one level is."""
     path, schema = claims(tmp_path, '"north", "south", "west"')
-    scarce = {"epsilon": 0.02, "delta": 1e-6, "inference": 0.3, "simulate": 1}
-    open_ends = sv.fit(path, schema, **scarce).summary()
-    assert all(math.isinf(line.low) and math.isinf(line.high) for line in open_ends.lines)
+    for epsilon in (0.02, 3.0):
+        model = sv.fit(path, schema, epsilon=epsilon, delta=1e-6, inference=0.3, simulate=1)
+        for options in ({}, {"exp": True}, {"simultaneous": True}, {"within": 5.0}):
+            summary = model.summary(**options)
+            hidden = [place for place, line in enumerate(summary.lines) if not line.resolved]
+            assert hidden
+            assert (len(hidden) == len(summary.lines)) is (epsilon < 1.0)
+            shown = [row for row in str(summary).split("\n") if row.startswith("region=(missing")]
+            assert [row.split("  ")[-1].strip() for row in shown] == ["not determined"]
+            numbers = [column for column in COLUMNS if column not in ("term", "resolved")]
+            frame, raw = summary.frame(), summary.to_dict()["coefficients"]
+            for place in hidden:
+                assert frame[numbers].iloc[place].isna().all()
+                assert all(raw[place][column] is None for column in (*numbers, "privacy.share"))
+                assert raw[place]["resolved"] is False
+            assert summary._repr_html_().count("not determined") >= len(hidden)
+        assert any("not determined" in remark for remark in summary.remarks)
+        assert summary.nothing is (epsilon < 1.0)
+    nowhere = sv.fit(path, schema, epsilon=0.02, delta=1e-6, inference=0.3, simulate=1)
+    assert np.all(np.isnan(nowhere.predict_interval(_frame([30, 70], ["north", "west"]))))
+
+
+def test_what_is_assumed_of_hidden_directions_may_be_declared(tmp_path: Path) -> None:
+    path, schema = claims(tmp_path, '"north", "south", "west"', n=4000)
     declared = replace(schema, within=4.0)
     assert sv.Schema.from_dict(declared.to_dict()) == declared
     assert declared.digest != schema.digest
-    model = sv.fit(path, declared, **scarce)
-    found = model.summary()
-    assert all(-4.0 <= line.low < line.high <= 4.0 for line in found.lines if "region" in line.term)
-    assert any("was declared" in remark and "4" in remark for remark in found.remarks)
-    narrower = model.summary(within=2.0)
-    assert all(a.low >= b.low for a, b in zip(narrower.lines, found.lines, strict=True))
+    model = sv.fit(path, declared, epsilon=1.0, delta=1e-6, inference=0.3, simulate=1)
+    usual, wide = model.summary(within=1.0).lines[0], model.summary().lines[0]
+    assert usual.resolved
+    assert wide.error > usual.error
     for wrong in (0.0, -1.0, math.inf, True, "5"):
         with pytest.raises(ParameterError, match="within"):
             replace(declared, within=wrong)
@@ -265,16 +302,11 @@ def test_errors_are_robust_where_the_loss_is_no_likelihood_or_when_asked() -> No
     assert sv.minimize(regression, budget=BUDGET, inference=0.3, simulate=0).summary().robust
 
 
-def test_few_records_give_intervals_without_ends_and_say_why() -> None:
-    result = sv.minimize(overlapping(n=100), budget=BUDGET, inference=0.3, simulate=0)
-    summary = result.summary()
+def test_of_few_records_nothing_is_determined() -> None:
+    summary = sv.minimize(overlapping(n=100), budget=BUDGET, inference=0.3, simulate=0).summary()
     assert len(summary.lines) == 4
-    assert not summary.resolved
-    assert all(line.low == -math.inf and line.high == math.inf for line in summary.lines)
-    assert "within=5" in str(summary)
+    assert summary.nothing
     assert all(row["conf.low"] is None for row in summary.to_dict()["coefficients"])
-    bound = result.summary(within=20.0)
-    assert all(-20.0 <= line.low < line.high <= 20.0 for line in bound.lines)
 
 
 def test_the_penalty_is_no_part_of_the_estimate() -> None:

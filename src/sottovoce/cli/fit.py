@@ -90,7 +90,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="BOUND",
-            help="No feature alone moves the score by more: ends for intervals that the data leave open.",
+            help="What standard errors assume of effects that noise hides: off by no more than this.",
             rich_help_panel=TRAINING,
         ),
     ] = None,

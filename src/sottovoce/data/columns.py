@@ -115,9 +115,12 @@ class Indicators(Column):
 @final
 @dataclass(frozen=True)
 class Categorical(Indicators):
-    """One of the declared categories, all text, all numbers or all booleans; any other counts as none."""
+    """One of the declared categories, all text, all numbers or all booleans; any other counts as none.
+
+    Coefficients of the others are compared with that of `reference`, the first unless said."""
 
     categories: tuple[Label, ...]
+    reference: Label | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,6 +137,8 @@ class Categorical(Indicators):
         if len(set(categories)) < len(categories):
             raise ParameterError(f"column {self.name!r}: a category is declared twice.")
         object.__setattr__(self, "categories", categories)
+        if self.reference is not None and self.reference not in categories:
+            raise ParameterError(f"column {self.name!r}: reference must be one of its categories.")
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -146,7 +151,8 @@ class Categorical(Indicators):
         return codes
 
     def to_dict(self) -> dict[str, Any]:
-        return {"type": "categorical", "categories": list(self.categories), **self._extras()}
+        chosen = {} if self.reference is None else {"reference": self.reference}
+        return {"type": "categorical", "categories": list(self.categories), **chosen, **self._extras()}
 
     def _named(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={category}" for category in self.categories)

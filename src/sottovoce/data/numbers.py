@@ -82,13 +82,19 @@ class Numeric(Number):
 @final
 @dataclass(frozen=True)
 class Binned(Indicators, Number):
-    """A number by the bin it falls into: below the first edge, from one edge to the next, from the last."""
+    """A number by the bin it falls into: below the first edge, from one edge to the next, from the last.
+
+    Coefficients of the others are compared with that of the bin that holds `reference`, else of the first."""
 
     edges: tuple[float, ...]
+    reference: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _set_increasing(self, "edges")
+        if self.reference is not None:
+            where = f"column {self.name!r}: reference, a number in the bin to compare with,"
+            object.__setattr__(self, "reference", declared_number(self.reference, where))
 
     def basis(self, values: Vector) -> NDArray[np.float64]:
         return np.asarray(self._bins(values)[:, None] == np.arange(len(self.edges) + 1), dtype=np.float64)
@@ -102,7 +108,8 @@ class Binned(Indicators, Number):
         return np.searchsorted(np.array(self.edges), values, side="right")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"type": "binned", "edges": list(self.edges), **self._extras()}
+        chosen = {} if self.reference is None else {"reference": self.reference}
+        return {"type": "binned", "edges": list(self.edges), **chosen, **self._extras()}
 
     def _named(self) -> tuple[str, ...]:
         ends = [f"{edge:g}" for edge in self.edges]

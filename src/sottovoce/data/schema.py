@@ -37,8 +37,8 @@ class Schema:
     """Columns in the order of the encoded features, what to predict from them, and whose rows they are.
 
     `person` names the column of keys by which rows belong to people: then the guarantee is theirs. `weight`
-    names the column that says what a row counts, up to `weight_cap`. `within` is known to bound how far each
-    feature alone moves the score; intervals use it where the data leave a coefficient open.
+    names the column that says what a row counts, up to `weight_cap`. `within` is what standard
+    errors assume of effects that noise hides, see `inference.terms`.
 
     Public by declaration: it must come from what is known without the data, never from its minima, maxima or
     distinct values."""

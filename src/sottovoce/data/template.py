@@ -15,9 +15,6 @@ _HEADER = """\
 # record, the data has no header line: delete this file and write the names into the data's first line.
 # If people have several rows, name the column of their keys here, person = "?", and delete it below.
 # More is declared above the columns: missing = ["?", 999], fold = true, interactions = [["age", "sex"]].
-# Where noise hides a direction intervals of coefficients (--inference) end at this: no feature alone moves
-# log odds by more (5: odds 148-fold). Change it to what you know; delete it, and such intervals have no ends.
-within = 5
 
 """
 _ENTRY = """\
@@ -25,7 +22,8 @@ _ENTRY = """\
 type = "?"  # "numeric" or "categorical"; also "binned", "spline" and "date"
 # low = 0  # numeric: values outside are clipped
 # high = 100
-# categories = ["a", "b"]  # categorical: any other value counts as none
+# categories = ["a", "b"]  # categorical: any other value counts as missing
+# reference = "a"  # what coefficients of the others are compared with; the first unless said
 """
 _FOOTER = """
 [target]

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from sottovoce.data.columns import Categorical
-from sottovoce.data.numbers import Binned, Numeric, Spline
-from sottovoce.inference.terms import Group, UserTerms
+from sottovoce.data.contrasts import design_of
+from sottovoce.inference.terms import UserTerms
 
 
-def terms_of(model: Any) -> UserTerms:
-    """Coefficients per unit of each column, from weights of columns scaled by their declared bounds.
+def terms_of(
+    model: Any, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None
+) -> UserTerms:
+    """Coefficients per unit of each column, categories against their references, from encoded weights.
 
-    A number that interacts with another keeps the unit of its declared scale: products mix the rest. Those of
-    counts are changes of the logarithm of the expected count."""
-    names = model.schema.features
+    With x = h A psi and y = middle + reach <x, w> the coefficients of psi are reach h A'w, and the middle is
+    the intercept's. Those of counts are changes of the logarithm of the expected count."""
+    schema = model.schema
     shift, reach = model.scale
-    unit = reach / math.sqrt(model.schema.blocks)
-    matrix, sizes, groups, place = np.eye(len(names)) * unit, np.ones(len(names)), [], 0
-    mixed = {name for pair in model.schema.interactions for name in pair}
-    for column in model.schema.columns:
-        end = place + len(column.features)
-        if isinstance(column, Numeric) and column.name not in mixed:
-            middle, half = column.constants
-            matrix[place, place], matrix[-1, place] = unit / half, -unit * middle / half
-            sizes[place] = half
-        if isinstance(column, Categorical | Binned | Spline):
-            groups.append(Group(column.name, tuple(range(place, end)), len(names) - 1))
-        place = end
-    sizes[-1] = 0.0
-    offset = np.append(np.zeros(len(names) - 1), shift)
+    wanted = [against] if isinstance(against, str) else list(against)
+    design = design_of(schema, raw=True, against=wanted, per=per or {})
+    plain = design_of(schema, raw=False)
+    kept = ~design.empty
+    offset = np.append(np.zeros(len(design.names) - 1), shift)
     outputs = tuple(map(str, model.classes_)) if len(model.weights) > 1 else ()
-    chances = model.is_count or hasattr(model, "predict_proba")
-    ratio = "rate ratio" if model.is_count else "odds ratio"
-    within = model.schema.within
-    return UserTerms(names, matrix, offset, tuple(groups), outputs, chances, sizes, ratio, within)
+    return UserTerms(
+        tuple(name for name, shown in zip(design.names, kept, strict=True) if shown),
+        reach * schema.unit * design.matrix.T[kept],
+        offset[kept],
+        design.shown_groups,
+        outputs,
+        chances=model.is_count or hasattr(model, "predict_proba"),
+        moves=schema.unit * plain.matrix.T,
+        flat=plain.inverse[plain.empty] if plain.empty.any() else None,
+        ratio="rate ratio" if model.is_count else "odds ratio",
+        within=schema.within,
+    )

@@ -4,6 +4,13 @@ Let f be the data's part of the risk, w* its minimizer in the population, g and 
 w = w* + d. Then g + H(w* - w) = (mean score at w*) + noise of g - E d + o(d), E the noise of H: the first has
 covariance V/n, the second sigma^2 I, and E d has (s^2/2)(||d||^2 I + dd'), s the scale of E. So the step
 -H^-1 g has covariance H^-1 [sigma^2 I + V/n + (s^2/2)(||d||^2 I + dd')] H^-1, with d from the step itself.
+
+Eigenvectors of H whose eigenvalue does not stand out of the noise are hidden: nothing is inverted there. In
+the basis of eigenvectors the equations of the others are free of them, so a step along the others is left,
+with two more sources of error: d has a hidden part, of assumed covariance P (see `terms.coded`), which E d
+sees as (s^2/2)(tr P I + P), and a coefficient that has a share in hidden directions misses it, by c'Pc. One
+whose variance is mostly this last part says nothing but the assumption: it is not determined.
+
 What is left of second order is that H changes on the way from where it was asked to the estimate: by a part k
 of itself, see `curvature_change`. As if it were chance, (k / (1 - k))^2 dd' is added: next to nothing
 where training came close, and an interval that stays honest where it did not.
@@ -11,37 +18,42 @@ where training came close, and an interval that stays honest where it did not.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.inference.allotment import least_ratio
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 _MOST = 0.95
 _MANY = 1e9
+_ASSUMED = 0.5
+"""Part of a variance that may be assumed, not seen, in a coefficient that is determined."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneStep:
-    """A step eta in an orthonormal basis Q of the directions that have a meaning, u = u_1 + Q eta."""
+    """A step eta in an orthonormal basis Q of the directions that have a meaning, u = u_1 + Q eta.
+
+    `spread` is the covariance that is assumed of a displacement in u where directions are hidden."""
 
     findings: LastAnswers
     basis: Matrix
+    spread: Matrix
 
     @classmethod
-    def of(cls, findings: LastAnswers, flat: Matrix) -> OneStep:
+    def of(cls, findings: LastAnswers, flat: Matrix, spread: Matrix | None = None) -> OneStep:
         """Over all directions but those of `flat`, rows in u along which the risk is constant."""
         size = findings.weights.size
+        spread = np.eye(size) if spread is None else spread
         if not len(flat):
-            return cls(findings, np.eye(size))
+            return cls(findings, np.eye(size), spread)
         values, vectors = np.linalg.eigh(flat.T @ flat)
-        return cls(findings, np.asarray(vectors[:, values < 1e-9 * values[-1]]))
+        return cls(findings, np.asarray(vectors[:, values < 1e-9 * values[-1]]), spread)
 
     @cached_property
     def gradient(self) -> Vector:
@@ -63,10 +75,27 @@ class OneStep:
         """What of the covariance of the score does not depend on the step: V/n and the gradient's noise."""
         return np.asarray(self.sampling + self.findings.gradient_scale**2 * np.eye(len(self.sampling)))
 
+    @cached_property
+    def _spectrum(self) -> tuple[Vector, Matrix]:
+        return np.linalg.eigh(self.hessian)
+
+    @cached_property
+    def hidden(self) -> Matrix:
+        """Columns: directions along which the Hessian does not stand out of its noise."""
+        values, vectors = self._spectrum
+        return np.asarray(vectors[:, values < least_ratio(values.size) * self.findings.hessian_scale])
+
+    @cached_property
+    def assumed(self) -> Matrix:
+        """The covariance taken for the hidden part of a displacement."""
+        inner = self.hidden.T @ (self.basis.T @ self.spread @ self.basis) @ self.hidden
+        return np.asarray(self.hidden @ inner @ self.hidden.T)
+
     def noise(self, step: Vector) -> Matrix:
-        """Covariance of E d for d = -step: what the Hessian's noise adds."""
+        """Covariance of E d for d = -step and a hidden part: what the Hessian's noise adds."""
         half = 0.5 * self.findings.hessian_scale**2
-        return np.asarray(half * (float(step @ step) * np.eye(step.size) + np.outer(step, step)))
+        size = float(step @ step) + float(np.trace(self.assumed))
+        return np.asarray(half * (size * np.eye(step.size) + np.outer(step, step) + self.assumed))
 
     @cached_property
     def change(self) -> float:
@@ -74,59 +103,50 @@ class OneStep:
 
         k is how far the Hessian may have changed; each step with the old one leaves the part k of its own."""
         found = self.findings
-        way = found.moved + 0.5 * self.basis @ self.damped_step
+        way = found.moved + 0.5 * self.basis @ self.step
         there = found.coordinates(found.weights)
         mean = mean_curvature(found.hessian, found.hessian_scale, found.spread)
         k = curvature_change(way, there, found.hessian, mean, found.third)
         return k / (1.0 - k) if k < _MOST else _MOST / (1.0 - _MOST)
 
-    @cached_property
-    def damped_step(self) -> Vector:
-        """The step with eigenvalues of at least what noise makes of zeros, so that it is never wild."""
-        values, vectors = np.linalg.eigh(self.hessian)
-        floor = self.findings.hessian_scale * math.sqrt(2.0 * values.size)
-        held = np.where(np.abs(values) < floor, floor, values)
-        return np.asarray(-(vectors @ ((vectors.T @ self.gradient) / held)))
-
-    @cached_property
-    def ratio(self) -> float:
-        """Smallest absolute eigenvalue of the Hessian in units of its noise."""
-        smallest = float(np.abs(np.linalg.eigvalsh(self.hessian)).min())
-        return smallest / self.findings.hessian_scale if self.findings.hessian_scale else math.inf
-
-    @property
-    def is_convex(self) -> bool:
-        """Whether the Hessian curves up in every direction by more than its noise."""
-        return float(np.linalg.eigvalsh(self.hessian)[0]) > 0.0
-
     @property
     def curves_down(self) -> bool:
         """Whether it curves down somewhere by more than noise does to eigenvalues that are 0."""
-        held = least_ratio(len(self.hessian)) * self.findings.hessian_scale
-        return float(np.linalg.eigvalsh(self.hessian)[0]) < -held
+        return float(self._spectrum[0][0]) < -least_ratio(len(self.hessian)) * self.findings.hessian_scale
 
     @property
     def is_resolved(self) -> bool:
-        """Whether H^-1 is close to the inverse without noise: the formula for the covariance then holds."""
-        return self.is_convex and self.ratio >= least_ratio(len(self.hessian))
-
-    @cached_property
-    def step(self) -> Vector:
-        return np.asarray(-np.linalg.solve(self.hessian, self.gradient))
+        """Whether no direction is hidden: the inverse is then close to the one without noise."""
+        return not self.hidden.shape[1]
 
     @cached_property
     def inverse(self) -> Matrix:
-        return np.asarray(np.linalg.inv(self.hessian))
+        """That of the Hessian along all directions but the hidden ones."""
+        values, vectors = self._spectrum
+        kept = values.size - self.hidden.shape[1]
+        seen, along = values[values.size - kept :], vectors[:, values.size - kept :]
+        return np.asarray((along / seen) @ along.T)
+
+    @cached_property
+    def step(self) -> Vector:
+        return np.asarray(-self.inverse @ self.gradient)
 
     @cached_property
     def covariance(self) -> Matrix:
-        chance = self._sandwich(self.still + self.noise(self.step))
+        chance = self._sandwich(self.still + self.noise(self.step)) + self.assumed
         return np.asarray(chance + self.change**2 * np.outer(self.step, self.step))
 
     @cached_property
     def sampling_covariance(self) -> Matrix:
         """What would be left of the covariance without noise for privacy."""
         return self._sandwich(self.sampling)
+
+    def determined(self, along: Matrix) -> Mask:
+        """Which rows of `along` times eta have a variance that was mostly seen, not assumed."""
+        whole, assumed = (
+            np.einsum("ij,jk,ik->i", along, middle, along) for middle in (self.covariance, self.assumed)
+        )
+        return np.asarray(assumed <= _ASSUMED * whole)
 
     def errors(self, along: Matrix) -> tuple[Vector, Vector]:
         """Standard errors of the rows of `along` times eta, and the degrees of freedom they have.
@@ -139,13 +159,12 @@ class OneStep:
         middle = self.still + self.noise(self.step)
         a = along @ self.inverse
         b = a @ middle @ self.inverse
-        chance = np.einsum("ij,ij->i", a @ middle, a)
-        whole = chance + self.change**2 * (along @ self.step) ** 2
+        whole = np.einsum("ij,jk,ik->i", along, self.covariance, along)
         aa, bb, ab = (np.einsum("ij,ij->i", x, y) for x, y in ((a, a), (b, b), (a, b)))
         strays = (found.moment_scale * aa / found.n) ** 2 + 2.0 * found.hessian_scale**2 * (aa * bb + ab**2)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             freedom = 2.0 * whole**2 / strays
-        return np.sqrt(whole), np.clip(freedom, 2.0, _MANY)
+        return np.sqrt(whole), np.clip(np.nan_to_num(freedom, nan=_MANY), 2.0, _MANY)
 
     def direction(self, terms: Matrix) -> Matrix:
         """Rows c with t w = t w_1 + c eta for the rows t of `terms`."""

@@ -25,7 +25,7 @@ class ExpectedErrors:
     `sampling` is that without privacy, from the prior that phi'' is four fifths of its largest value and,
     for a number to predict, that residuals are a quarter of its range; `privacy` is due to the noise alone,
     whose scale is exact, over the same phi''.
-    `resolved`: whether the Hessian will stand out of its noise; else intervals are wider or have no ends."""
+    `resolved`: whether the Hessian will stand out of its noise; else most coefficients will not be determined."""
 
     share: float
     error: float
@@ -55,7 +55,7 @@ class ExpectedErrors:
         return mu * self.privacy / math.sqrt(left) if left > 0.0 else None
 
     def __str__(self) -> str:
-        words = "" if self.resolved else "; the Hessian will drown in its noise: intervals may have no ends"
+        words = "" if self.resolved else "; the Hessian will be below its noise level: most coefficients will not be determined"
         return (
             f"standard errors of about {self.error:.2g} per standard deviation of a column "
             f"({self.sampling:.2g} of the sample, {self.privacy:.2g} of the noise), "

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.allotment import Allotment
+from sottovoce.inference.allotment import Allotment, least_ratio
 from sottovoce.inference.coordinates import CAP, standardized
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.problem import LARGEST_MATRIX
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.inference.request import Inference
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Questions
 
-LARGEST_SHARE = 0.9
 _KEPT = 0.15
 """Part of the units below which the last gradient is not pushed by asking again."""
 
@@ -27,9 +27,7 @@ _FAR = 0.5
 
 
 def insist_inferable(problem: Problem, share: float) -> None:
-    """Refused before the first charge: a share that is none, and risks that have no intervals."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share <= LARGEST_SHARE:
-        raise ParameterError(f"inference, a part of the budget, must be at least 0, at most {LARGEST_SHARE}.")
+    """Refused before the first charge: risks that have no intervals."""
     if share and (problem.matrix_free or problem.clipped):
         raise ParameterError(
             "inference is for linear models and softmax: the weights of a module are not identified, so "
@@ -47,20 +45,20 @@ def insist_inferable(problem: Problem, share: float) -> None:
         )
 
 
-def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> LastAnswers:
+def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAnswers:
     """Steps from w to the minimizer without its penalty, and answers there, for `units` in all.
 
     1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
-    first gradient at w give a step, damped where the Hessian is lost in its noise; where that led so far that
-    the Hessian may be another, both are asked again, for less, while enough is left. 3. At the point reached
-    the second moment of scores and, for what is left, the gradient again: its noise is what stays.
+    first gradient at w give a step along all directions that stand out of the Hessian's noise; where it led
+    so far that the Hessian may be another, both are asked again, for less, while enough is left. 3. At the
+    point reached the second moment of scores and, for what is left, the gradient again: its noise stays.
     A loss that is no likelihood has no information, weights may depend on what is predicted, and rows of a
     person on each other: their errors are `robust`, and persons are what is independent."""
     grouped = ask.problem.unit != "record"
-    robust = robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
+    robust = asked.robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
     parts = Allotment.expected(ask.problem, math.sqrt(ask.mu_squared(units)))
     moments = ask.moments(int(units * parts.coordinates))
-    geometry = standardized(moments, ask.problem)
+    geometry = standardized(moments, ask.problem, asked.design_for(ask.problem))
     inside = ask.reshaped(geometry)
     problem = inside.problem
     spread = problem.outputs * (geometry.cap / CAP) ** 2
@@ -70,7 +68,7 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
         hessian = inside.hessian(here, int(units * share * parts.hessian))
         curvature = hessian.value - problem.regularizer.curvature(here)
         first = inside.gradient(here, int(units * share * parts.first))
-        step = damped(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
+        step = seen_step(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
         there = problem.within_limit(here + step)
         spent += hessian.units + first.units
         start, here, share = here, there, 0.5
@@ -101,11 +99,12 @@ def measured(ask: Questions, w: Vector, units: int, *, robust: bool = False) -> 
     )
 
 
-def damped(gradient: Vector, hessian: Matrix, scale: float) -> Vector:
-    """-H^-1 g with eigenvalues of at least what noise of this scale makes of zeros: scale sqrt(2d)."""
+def seen_step(gradient: Vector, hessian: Matrix, scale: float) -> Vector:
+    """-H^-1 g along eigenvectors whose eigenvalue stands out of noise of this scale, 0 along the others."""
     values, vectors = np.linalg.eigh(hessian)
-    held = np.maximum(values, scale * math.sqrt(2.0 * values.size))
-    return np.asarray(-(vectors @ ((vectors.T @ gradient) / held)))
+    seen = values >= least_ratio(values.size) * scale
+    along = vectors[:, seen]
+    return np.asarray(-(along @ ((along.T @ gradient) / values[seen])))
 
 
 def _scores(ask: Questions, w: Vector, units: int, robust: bool) -> Answer[Matrix]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import math
 from typing import TYPE_CHECKING
 
 from sottovoce.inference.listing import MARK
+from sottovoce.inference.summary import UNDETERMINED
 
 if TYPE_CHECKING:
     from sottovoce.inference.summary import Coefficient, Summary
@@ -19,8 +19,10 @@ def heads(summary: Summary) -> list[str]:
 
 
 def cells(line: Coefficient) -> list[str]:
+    if not line.resolved:
+        return [line.term, UNDETERMINED, *[""] * 6]
     mark = f" {MARK}" if line.below_noise else ""
-    privacy = "" if math.isnan(line.privacy) else f"{100.0 * line.privacy:.0f} %{mark}"
+    privacy = f"{100.0 * line.privacy:.0f} %{mark}"
     return [
         line.term,
         _number(line.estimate),
@@ -36,6 +38,8 @@ def cells(line: Coefficient) -> list[str]:
 def notes(summary: Summary) -> list[str]:
     """What is to be known about the table, a sentence a line."""
     width = "all intervals at once" if summary.simultaneous else "each interval"
+    if not any(line.resolved for line in summary.lines):
+        return _sentences(summary)
     said = [
         f"{100.0 * summary.level:g} % confidence for {width}, of the sample and of the noise for privacy. "
         "Estimates are without the penalty; `privacy` is the part of the variance due to the noise.",
@@ -45,7 +49,11 @@ def notes(summary: Summary) -> list[str]:
     ]
     if any(line.below_noise for line in summary.lines):
         said.append(f"{MARK} The estimate is smaller than the sd of the noise for privacy in it.")
-    said += [f"{column}: compared with {name}." for column, name in summary.references.items()]
+    return said + _sentences(summary)
+
+
+def _sentences(summary: Summary) -> list[str]:
+    said = [f"{column}: compared with {name}." for column, name in summary.references.items()]
     return said + [f"{remark[0].upper()}{remark[1:]}." for remark in summary.remarks]
 
 
@@ -79,8 +87,6 @@ def html_table(summary: Summary) -> str:
 
 
 def _number(value: float) -> str:
-    if math.isinf(value):
-        return "-inf" if value < 0 else "inf"
     if value and not 1e-4 <= abs(value) < 1e6:
         return f"{value:.3e}"
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:.1f}"

@@ -12,6 +12,7 @@ from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import ParameterError
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
 from sottovoce.inference.measuring import insist_inferable
+from sottovoce.inference.request import Inference
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
 from sottovoce.methods.loop import Method
@@ -247,7 +248,7 @@ def plan(
 def _errors(
     problem: Problem, mu: float, share: float, effect: float | None, budget: Budget
 ) -> ExpectedErrors | None:
-    insist_inferable(problem, share)
+    insist_inferable(problem, Inference(share).share)
     if effect is not None and not (share and 0.0 < effect < math.inf):
         raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
     if not share:

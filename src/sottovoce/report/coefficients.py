@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sottovoce.result import Result
 
 SHOWN = 30
+UNDETERMINED = "not determined"
 
 
 def coefficients(result: Result, card: Card) -> str:
@@ -60,8 +61,10 @@ def _noise(value: float, noise: float | None) -> str:
 
 
 def _line(line: Coefficient, reach: float) -> str:
+    if not line.resolved:
+        return _row([line.term, UNDETERMINED, ""], "")
     ends = element("small", f"{_end(line.low)} to {_end(line.high)}")
-    inner = None if math.isnan(line.privacy) else math.sqrt(max(0.0, 1.0 - line.privacy))
+    inner = math.sqrt(max(0.0, 1.0 - line.privacy))
     plot = charts.forest(line.estimate, line.low, line.high, reach, inner)
     p_value = "&lt; 0.001" if line.p_value < 0.0005 else f"{line.p_value:.3f}"
     return _row([line.term, number(line.estimate) + ends, p_value], plot)
