@@ -55,7 +55,11 @@ class ExpectedErrors:
         return mu * self.privacy / math.sqrt(left) if left > 0.0 else None
 
     def __str__(self) -> str:
-        words = "" if self.resolved else "; the Hessian will be below its noise level: most coefficients will not be determined"
+        words = (
+            ""
+            if self.resolved
+            else "; the Hessian will be below its noise level: most coefficients will not be determined"
+        )
         return (
             f"standard errors of about {self.error:.2g} per standard deviation of a column "
             f"({self.sampling:.2g} of the sample, {self.privacy:.2g} of the noise), "
