@@ -25,7 +25,8 @@ class ExpectedErrors:
     `sampling` is that without privacy, from the prior that phi'' is four fifths of its largest value and,
     for a number to predict, that residuals are a quarter of its range; `privacy` is due to the noise alone,
     whose scale is exact, over the same phi''.
-    `resolved`: whether the Hessian will stand out of its noise; else most coefficients will not be determined."""
+    `resolved`: whether the Hessian will stand out of its noise; else most
+    coefficients will not be determined."""
 
     share: float
     error: float
