@@ -23,11 +23,14 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.machine import require_addresses
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import is_parquet
+from sottovoce.data.sources import is_parquet, rereadable
 from sottovoce.data.tables import Table
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
+from sottovoce.features.additive import Additive
+from sottovoce.features.curves import bends_of
+from sottovoce.features.marginals import coded
 from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.model import Model
@@ -65,6 +68,7 @@ def fit(
     class_weight: Mapping[Label, float] | None = None,
     dataset: str = "",
     loss: str | None = None,
+    model: str = "linear",
     regularizer: str = "l2",
     strength: float = 1e-6,
     method: str | Method = "auto",
@@ -90,7 +94,9 @@ def fit(
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
     train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]) or counts
-    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". A Parquet file need not fit into
+    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear", or "additive",
+    where every number is a curve over its declared range; the first twentieth of the budget then asks how
+    records spread over each column, which the model holds as `marginals`. A Parquet file need not fit into
     memory: `spool` is as for `Records.from_parquet`. `dask` is the address of a scheduler whose workers read
     such a file and keep its rows; `workers` starts so many processes here. `person` names the column of
     people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
@@ -120,29 +126,41 @@ def fit(
         dask = "local"
     if share and dask is not None:
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
+    bent = bends_of(model, schema)
     test: Table | None = None
+    parting: Parting | None = None
     with ExitStack() as stack:
         require_addresses()
         warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
-        if dask is None and not share and _is_parquet_file(table):
-            records = training_records.of_parquet(table, schema, aim, persons, invalid, spool, progress)
-        else:
+        client = None if dask is None else stack.enter_context(training_records.connected(dask, workers))
+        if bent:
+            table = rereadable(table, delimiter=delimiter)
+
+        def read(declared: Schema) -> Records:
+            nonlocal parting, test
+            if client is None and not share and _is_parquet_file(table):
+                return training_records.of_parquet(table, declared, aim, persons, invalid, spool, progress)
             with waiting(progress, f"reading {_called(table)}"):
-                if dask is None:
-                    held = tables.read_compact(table, schema, invalid=invalid, delimiter=delimiter)
-                    parting = Parting.of(held, share, persons, invalid, simulate)
-                    if share:
-                        held, test = held.split(parting.test)
-                    records = tables.training(held, aim, parting.trained, invalid)
-                else:
-                    client = stack.enter_context(training_records.connected(dask, workers))
-                    records = training_records.on_workers(client, table, schema, aim, persons, invalid)
-        whole = Budget(epsilon, declared_delta(delta, parting.n if share else records.n), relation)
+                if client is not None:
+                    return training_records.on_workers(client, table, declared, aim, persons, invalid)
+                held = tables.read_compact(table, declared, invalid=invalid, delimiter=delimiter)
+                parting = parting or Parting.of(held, share, persons, invalid, simulate)
+                if share:
+                    held, test = held.split(parting.test)
+                return tables.training(held, aim, parting.trained, invalid)
+
+        def risk_over(declared: Schema) -> Risk | SoftmaxRisk:
+            return _risk(read(declared), chosen, penalty)
+
+        risk = risk_over(coded(schema) if bent else schema)
+        n = risk.n if parting is None else parting.n
+        whole = Budget(epsilon, declared_delta(delta, n), relation)
         budget, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
+        staged = Additive(schema, risk, risk_over, budget) if bent else None
         result = minimize(
-            _risk(records, chosen, penalty),
+            staged or risk,
             budget=budget,
             method=method,
             tolerance=tolerance,
@@ -153,9 +171,10 @@ def fit(
             confidence=confidence,
             progress=progress,
         )
-    model = Model(
+    trained = Model(
         result=result,
-        schema=schema,
+        schema=staged.schema if staged else schema,
+        marginals=staged.marginals if staged else (),
         loss=chosen_loss(loss, aim),
         dataset=dataset,
         created=clock().date().isoformat(),
@@ -163,13 +182,13 @@ def fit(
         purpose=purpose,
         contact=contact,
     )
-    if test is None:
-        return model
+    if test is None or parting is None:
+        return trained
     people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
-    asked = (model, test.features, test.target, kept, ledger, simulate)
+    asked = (trained, test.features, test.target, kept, ledger, simulate)
     measured = figures(*asked, **people)
     said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
-    return replace(model, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
+    return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 
 
 def _called(table: Any) -> str:

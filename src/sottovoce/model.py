@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
+from sottovoce.features.marginals import Marginal
 from sottovoce.files import read_json, write
 from sottovoce.report.notebook import ShownModel
 from sottovoce.result import NO_FINDINGS, Result
@@ -49,6 +50,7 @@ class Model(ShownModel):
     purpose: str = ""
     contact: str = ""
     figures: tuple[Estimate, ...] = ()
+    marginals: tuple[Marginal, ...] = ()
 
     def __post_init__(self) -> None:
         if self.schema.target is None or self.result.weights.size != self._outputs * self._columns:
@@ -247,6 +249,7 @@ class Model(ShownModel):
             "purpose": self.purpose,
             "contact": self.contact,
             "figures": [asdict(figure) for figure in self.figures],
+            "marginals": [marginal.to_dict() for marginal in self.marginals],
             "schema_digest": self.schema.digest,
             "schema": self.schema.to_dict(),
             "result": self.result.to_dict(),
@@ -270,6 +273,7 @@ class Model(ShownModel):
                 purpose=str(raw.get("purpose", "")),
                 contact=str(raw.get("contact", "")),
                 figures=_figures(raw.get("figures", [])),
+                marginals=tuple(map(Marginal.from_dict, raw.get("marginals", []))),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None

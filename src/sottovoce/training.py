@@ -24,6 +24,7 @@ from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration, matrix_fits
 from sottovoce.report.progress import watching
 from sottovoce.result import Result, Stop, Tolerance, TraceRow
+from sottovoce.risks.staged import StagedRisk
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def minimize(
-    risk: ExactRisk,
+    risk: ExactRisk | StagedRisk,
     *,
     budget: Budget,
     method: str | Method = "auto",
@@ -89,13 +90,15 @@ def minimize(
     insist_inferable(problem, asked.share)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(problem, goal)
+    if chosen.needs_tolerance:
+        chosen.insist_tolerance(goal)
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
     origin = start.origin if isinstance(start, Result) else origin_of(start)
     if origin is not None:
         _insist_counted(origin, ledger, simulated=noise.simulated)
-    weights = _starting_point(start, risk)
+    weights = _starting_point(start, problem, risk)
     account = account_for(chosen, problem, weights, goal, budget) if ledger is None else ledger
     if noise.simulated and account.persistent:
         raise LedgerError("a persistent ledger takes no simulated runs. Leave the ledger out, or the seed.")
@@ -107,9 +110,15 @@ def minimize(
     require_memory(working_memory(problem), "this run, with its matrices of columns by columns,")
     called = f"{chosen.name}: {purpose}" if purpose else chosen.name
     run = account.run(budget, called, unit=problem.unit)
-    oracle = Oracle(risk, run, noise, goal.calibration, entropy_for(simulate))
     kept = int(run.units_left * asked.share)
     run.keep(kept)
+    entropy = entropy_for(simulate)
+    settled, opening = (
+        _settled(risk, Oracle(risk.first, run, noise, goal.calibration, entropy))
+        if isinstance(risk, StagedRisk)
+        else (risk, ())
+    )
+    oracle = Oracle(settled, run, noise, goal.calibration, entropy)
     with watching(progress, chosen.name, run.mu_squared_left) as watch:
         outcome = chosen.run(oracle, weights, goal, watch)
     run.keep(0)
@@ -131,12 +140,12 @@ def minimize(
         stop=outcome.stop,
         certificate=replace(outcome.certificate, neighbours=guarantee.neighbours),
         guarantee=guarantee,
-        trace=(*outcome.trace, *rows),
+        trace=(*opening, *outcome.trace, *rows),
         inference=findings,
         spending=run.spending,
         method=chosen.name,
         choice=choice.reason,
-        objective=f"{risk.objective}{outcome.trained}",
+        objective=f"{settled.objective}{outcome.trained}",
         tolerance=goal.tolerance,
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,
@@ -154,6 +163,13 @@ def working_memory(problem: Problem) -> int:
     Twelve matrices hold an answer, its packing, its noise and its eigenvectors: measured are 8 to 12."""
     side = problem.dim if problem.forms_matrices else problem.columns
     return 64 * MEGABYTE + (12 * 8 * side * side if matrix_fits(side) else 0)
+
+
+def _settled(risk: StagedRisk, ask: Oracle) -> tuple[ExactRisk, tuple[TraceRow, ...]]:
+    """The risk whose features the opening answers chose, and a row of the trace for what they cost."""
+    before = ask.units_left
+    settled = risk.settled(ask)
+    return settled, (TraceRow(kind="marginals", mu_squared=ask.mu_squared(before - ask.units_left)),)
 
 
 def _inferred(
@@ -211,10 +227,9 @@ def _insist_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -
         )
 
 
-def _starting_point(start: Vector | Result | None, risk: ExactRisk) -> Vector:
-    problem = risk.problem
+def _starting_point(start: Vector | Result | None, problem: Problem, risk: ExactRisk | StagedRisk) -> Vector:
     if start is None:
-        return problem.within_limit(risk.start)
+        return problem.within_limit(np.zeros(problem.dim) if isinstance(risk, StagedRisk) else risk.start)
     if isinstance(start, Result):
         start = start.weights
     try:

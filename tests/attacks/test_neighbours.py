@@ -20,6 +20,7 @@ from sottovoce.losses import Kind, Logistic, PseudoHuber, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
 from sottovoce.questions import (
     Backtrack,
+    ColumnMeans,
     ColumnMoments,
     CurvatureProduct,
     Flattening,
@@ -75,6 +76,7 @@ class Choice:
             "eigenvalue": lambda: SmallestEigenvalue(u),
             "gram": Gram,
             "gram diagonal": GramDiagonal,
+            "means": ColumnMeans,
             "moments": lambda: ColumnMoments(self.balance),
             "grouped moments": lambda: ColumnMoments(self.balance, np.array([0, 0, 1])),
             "score moment": lambda: ScoreMoment(u),
@@ -88,7 +90,7 @@ class Choice:
 
 NAMES = (
     *("gradient", "limited gradient", "gradient norm", "hessian", "curvature product", "eigenvalue"),
-    *("gram", "gram diagonal", "moments", "grouped moments", "score moment", "information"),
+    *("gram", "gram diagonal", "means", "moments", "grouped moments", "score moment", "information"),
     *("trials", "grid", "line search", "value"),
 )
 

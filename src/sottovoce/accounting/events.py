@@ -44,6 +44,7 @@ class Query(StrEnum):
     GRAM = "gram matrix"
     GRAM_DIAGONAL = "gram diagonal"
     MOMENTS = "column moments"
+    MARGINALS = "marginals"
     SCORES = "score moment"
     INFORMATION = "information"
     TRIALS = "trial differences"

@@ -23,6 +23,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.questions import (
+    ColumnMeans,
     ColumnMoments,
     CurvatureProduct,
     Geometry,
@@ -110,6 +111,7 @@ def families() -> dict[str, Family]:
         "value": Family(Value(zeros), steep, curved, _robust),
         "Gram": Family(Gram(), curved, across, _robust),
         "Gram diagonal": Family(GramDiagonal(), curved, across, _robust),
+        "means": Family(ColumnMeans(), curved, (left, 0.0), _robust),
         "means and squares": Family(
             ColumnMoments(balance), ([c, s], 0.0), ([-s, -c], 0.0), _robust, alone=curved
         ),

@@ -60,6 +60,14 @@ def fit(
             rich_help_panel=TRAINING,
         ),
     ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="linear, or additive: a curve of every number over its declared range. Curves need their "
+            "columns' marginals, which are released with the model.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "linear",
     method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
@@ -152,7 +160,7 @@ def fit(
         declared = replace(declared, within=within)
     insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
-    model = fitting.fit(
+    trained = fitting.fit(
         table_of(data, query),
         declared,
         epsilon=epsilon,
@@ -165,6 +173,7 @@ def fit(
         class_weight=class_weight_of(class_weight),
         dataset=dataset or data.name.split(".")[0],
         loss=loss,
+        model=model,
         regularizer=regularizer,
         strength=strength,
         method=method,
@@ -184,36 +193,39 @@ def fit(
         progress=out.is_watched() and not quiet,
     )
     with place_for(output, force=force) as place:
-        model.save(place)
+        trained.save(place)
     written = {"model": str(place)}
     if report is not None:
         told = "" if ledger is None or dataset is None else out.account_of(ledger, dataset)
-        page = render(model.result, replace(model.card(), account=told))
+        page = render(trained.result, replace(trained.card(), account=told))
         with place_for(report, force=force) as place:
             write(place, page)
         written["report"] = str(place)
-    summary = None if model.result.inference is None else model.summary()
+    summary = None if trained.result.inference is None else trained.summary()
     summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:
-        listed = {"coefficients": [line.to_dict() for line in model.coefficients()]}
-        figures = {figure.name: asdict(figure) for figure in model.figures}
-        out.say_json({**written, **out.summary(model.result), **summarized, **listed, "figures": figures})
+        listed = {"coefficients": [line.to_dict() for line in trained.coefficients()]}
+        figures = {figure.name: asdict(figure) for figure in trained.figures}
+        out.say_json({**written, **out.summary(trained.result), **summarized, **listed, "figures": figures})
         return
     if quiet:
         return
-    result = model.result
+    result = trained.result
     out.say(
         {
             "Guarantee": result.guarantee,
-            **({"Together": f"epsilon={epsilon:g}, evaluation included"} if model.figures else {}),
+            **({"Together": f"epsilon={epsilon:g}, evaluation included"} if trained.figures else {}),
             "Certificate": result.certificate,
             "Stopped": result.stop,
-            **{capital(figure.name): out.measured(figure, result.guarantee.unit) for figure in model.figures},
+            **{
+                capital(figure.name): out.measured(figure, result.guarantee.unit)
+                for figure in trained.figures
+            },
             **out.caveats(result.caveats),
             "Wrote": ", ".join(written.values()),
         }
     )
-    listed_text = listing(model.coefficients(), result.noise.reason) if summary is None else str(summary)
+    listed_text = listing(trained.coefficients(), result.noise.reason) if summary is None else str(summary)
     out.say_text(listed_text)
     if account is None and not result.simulated:
         out.remark("No ledger was charged: another model on these records adds its budget to this one.")

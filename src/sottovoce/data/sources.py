@@ -138,6 +138,32 @@ class StreamSource(Source):
             return
         raise DataError("the Arrow stream broke off while it was read.")
 
+    def batches(self) -> list[Chunk]:
+        """All that is left of the stream."""
+        return list(self._read(self.names))
+
+
+@final
+class HeldStream(Source):
+    """The batches of an Arrow stream, kept to be read more than once."""
+
+    def __init__(self, stream: StreamSource) -> None:
+        self._names = stream.names
+        self._batches = stream.batches()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        yield from self._batches
+
+
+def rereadable(table: Any, *, delimiter: str = ",") -> Any:
+    """The table, or the batches of a stream that may be given once."""
+    source = open_source(table, delimiter=delimiter)
+    return HeldStream(source) if isinstance(source, StreamSource) else table
+
 
 @final
 class CsvSource(Source):

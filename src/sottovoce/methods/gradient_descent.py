@@ -72,6 +72,7 @@ class GradientDescent(Method):
     whose noisy gradients were shortest: a union over candidates fixed before the run (Wang & Xu 2019)."""
 
     name: ClassVar[str] = "dp-gd"
+    needs_tolerance: ClassVar[bool] = True
     steps: int = 50
     candidates: int = 5
     descent_share: float = 0.5
@@ -90,8 +91,7 @@ class GradientDescent(Method):
         return DescentProspect(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        if goal.tolerance is None:
-            raise ParameterError('method "dp-gd" needs a tolerance, for example Tolerance(gradient=0.03).')
+        tolerance = self.insist_tolerance(goal)
         levels = self.levels(ask.problem, goal)
         walk = Walk(ask=ask, levels=levels.untested(), w=start, watch=watch)
         units = self.step_units(ask.units_left)
@@ -106,7 +106,7 @@ class GradientDescent(Method):
         walk.levels = levels
         selection = Select(
             candidates=best,
-            test=Certified(goal.tolerance),
+            test=Certified(tolerance),
             gradient_units=gradient,
             curvature_units=curvature,
         )

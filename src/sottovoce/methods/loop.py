@@ -214,6 +214,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     published: ClassVar[bool] = False
+    needs_tolerance: ClassVar[bool] = False
     """Whether the paper calibrates this method, so that calibration="published" means something."""
 
     def amplified(
@@ -229,6 +230,14 @@ class Method(ABC):
     def prospect(self) -> Prospect:
         """What a budget buys of this method, from its own prices, without data."""
         raise ParameterError("a plan is made for the methods of the registry; pass one of their names.")
+
+    def insist_tolerance(self, goal: Goal) -> Tolerance:
+        """The tolerance of a run that cannot do without."""
+        if goal.tolerance is None:
+            raise ParameterError(
+                f'method "{self.name}" needs a tolerance, for example Tolerance(gradient=0.03).'
+            )
+        return goal.tolerance
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         """Refuse, before anything is charged, what public numbers already rule out."""

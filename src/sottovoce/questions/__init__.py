@@ -14,7 +14,7 @@ from sottovoce.questions.derivatives import (
     SmallestEigenvalue,
     Value,
 )
-from sottovoce.questions.features import ColumnMoments, Gram, GramDiagonal, Moments
+from sottovoce.questions.features import ColumnMeans, ColumnMoments, Gram, GramDiagonal, Moments
 from sottovoce.questions.flattening import Flattening
 from sottovoce.questions.geometry import Geometry
 from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
@@ -25,6 +25,7 @@ __all__ = [
     "Answer",
     "AtWeights",
     "Backtrack",
+    "ColumnMeans",
     "ColumnMoments",
     "CurvatureProduct",
     "Derivatives",

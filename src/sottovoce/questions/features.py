@@ -112,6 +112,28 @@ class ColumnMoments(Question[Vector]):
         return Moments(means, squares, answer.scale, answer.scale / factor, answer.units)
 
 
+@final
+@dataclass(frozen=True)
+class ColumnMeans(Question[Vector]):
+    """(1/n) sum q_i x_i: of rows made of indicators, the share of every bin and category.
+
+    A term is no longer than q R, so two are at most 2 q R apart; a person's mean of rows
+    lies in their hull."""
+
+    kind = Query.MARGINALS
+
+    def length(self, problem: Problem) -> int:
+        return problem.columns
+
+    def moves(self, bounds: Bounds) -> float:
+        longest = bounds.problem.influence
+        return bounds.mean(diameter=2.0 * longest, norm=longest)
+
+    def exact(self, risk: ExactRisk) -> Vector:
+        means: Vector = risk.moments()[0]
+        return means
+
+
 def checked_groups(groups: Indices | None, columns: int) -> Indices | None:
     """The group of each column, numbered from 0; every number up to the largest has a column."""
     if groups is None:

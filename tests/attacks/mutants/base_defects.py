@@ -191,4 +191,18 @@ BASE = (
         "kernels.gram_diagonal(self._records._rows)",
         "tests/audit/test_question_audits.py -k charged",
     ),
+    Mutant(
+        "means of rows as if two could not point apart",
+        "questions.features:ColumnMeans.moves",
+        "2.0 * longest",
+        "longest",
+        "tests/attacks/test_neighbours.py -k climbing_finds",
+    ),
+    Mutant(
+        "marginals asked with more than their share",
+        "features.additive:Additive.settled",
+        "int(SHARE * ask.units_left)",
+        "ask.units_left",
+        "tests/features/test_additive.py -k better_than_the_line",
+    ),
 )

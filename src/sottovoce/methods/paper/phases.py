@@ -76,6 +76,7 @@ class PaperMethod(Method):
     answers with both tolerances divided by 1.1."""
 
     published: ClassVar[bool] = True
+    needs_tolerance: ClassVar[bool] = True
     questions: ClassVar[int] = 2
     """Questions of one visit that share the published budget."""
 
@@ -182,16 +183,12 @@ class PaperMethod(Method):
 
     def tolerances(self, goal: Goal) -> tuple[Tolerance, Tolerance]:
         """What was asked, and what noisy answers are held to: the same, or the paper's, divided by 1.1."""
-        if goal.tolerance is None:
-            raise ParameterError(
-                f'method "{self.name}" needs a tolerance, for example Tolerance(gradient=0.03).'
-            )
-        assert goal.tolerance.curvature is not None
+        wanted = self.insist_tolerance(goal)
+        assert wanted.curvature is not None
         if goal.calibration is Calibration.TIGHT:
-            return goal.tolerance, goal.tolerance
-        return goal.tolerance, Tolerance(
-            gradient=goal.tolerance.gradient / PUBLISHED_SLACK,
-            curvature=goal.tolerance.curvature / PUBLISHED_SLACK,
+            return wanted, wanted
+        return wanted, Tolerance(
+            gradient=wanted.gradient / PUBLISHED_SLACK, curvature=wanted.curvature / PUBLISHED_SLACK
         )
 
     def prices(self, frame: Schedule, visits: int, kept: int) -> Sufficient:

@@ -1,0 +1,1 @@
+"""What a row becomes: curves of numbers, placed by released marginals."""

@@ -1,0 +1,122 @@
+"""Marginals: how the records of a table spread over each declared column, released once for all columns.
+
+Every number is read as the bin of its declared range that it falls into, every category as its level. One
+record then has one indicator in each of d columns: the shares of all columns are one mean of rows of length
+sqrt(d), and cost what one such mean costs, whatever the number of bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from sottovoce.arrays import Vector
+from sottovoce.data.columns import Column
+from sottovoce.data.layout import RowLayout
+from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.schema import Schema
+from sottovoce.errors import DataError
+
+if TYPE_CHECKING:
+    from sottovoce.questions import Answer
+
+BINS = 64
+"""Bins of a number's range. Noise in the cumulated shares grows with its root; 64 resolve knots to 2 %."""
+
+
+@final
+@dataclass(frozen=True)
+class Marginal:
+    """Noisy shares of the records in each bin or level of a column, and of those where it is missing.
+
+    `edges` are the ends of the bins in the column's own units; empty for levels. `noise` is the standard
+    deviation of the privacy noise in each share. Shares need not be positive nor add up to 1."""
+
+    name: str
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]
+    noise: float
+    missing: float | None = None
+
+    @cached_property
+    def law(self) -> Vector:
+        """Share of the known numbers below each edge: from 0 to 1, never falling.
+
+        Cumulated shares wander from the truth by about noise sqrt(bins); the even law is off by what the
+        column is not even. Both are averaged with the weights that have the least expected square, and the
+        average is made increasing."""
+        even = np.linspace(0.0, 1.0, len(self.edges))
+        total = sum(self.shares)
+        if not total > 0.0:
+            return even
+        below = np.concatenate([[0.0], np.cumsum(self.shares)]) / total
+        # The sum of k shares less k/bins of the sum of all: variance noise^2 bins u (1 - u) at u = k/bins.
+        by_noise = (self.noise / total) ** 2 * len(self.shares) * float(np.mean(even * (1.0 - even)))
+        uneven = float(np.mean((below - even) ** 2))
+        trust = max(0.0, 1.0 - by_noise / uneven) if uneven > 0.0 else 0.0
+        rising: Vector = np.clip(isotonic_regression(even + trust * (below - even)).x, 0.0, 1.0)
+        rising[0], rising[-1] = 0.0, 1.0
+        return rising
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Any) -> Marginal:
+        try:
+            return cls(
+                str(raw["name"]),
+                tuple(map(float, raw["edges"])),
+                tuple(map(float, raw["shares"])),
+                float(raw["noise"]),
+                None if raw["missing"] is None else float(raw["missing"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise DataError("the marginals of this model file are damaged. Fit the model again.") from None
+
+
+def coded(schema: Schema) -> Schema:
+    """The schema whose encoded features are the indicators of bins and levels, and the constant.
+
+    A column that is neither cut into bins nor made of indicators, the year of a date, is left out."""
+    columns = tuple(_coded(column) for column in schema.columns if _has_marginal(column))
+    return replace(schema, columns=columns, interactions=())
+
+
+def _has_marginal(column: Column) -> bool:
+    return column.one_hot or isinstance(column, Numeric | Spline)
+
+
+def _coded(column: Column) -> Column:
+    if not isinstance(column, Numeric | Spline):
+        return column
+    inner = bin_edges(column)[1:-1]
+    return Binned(column.name, inner, missing=column.missing, indicator=column.indicator)
+
+
+def bin_edges(column: Numeric | Spline) -> tuple[float, ...]:
+    """Ends of the bins of a number: even over its declared range, after its transform if it has one."""
+    if isinstance(column, Spline) or column.transform is None:
+        ends = np.linspace(column.low, column.high, BINS + 1)
+    else:
+        there, back = {"log1p": (math.log1p, np.expm1), "sqrt": (math.sqrt, np.square)}[column.transform]
+        ends = back(np.linspace(there(column.low), there(column.high), BINS + 1))
+        ends[0], ends[-1] = column.low, column.high
+    return tuple(dict.fromkeys(ends.tolist()))
+
+
+def read_off(schema: Schema, answer: Answer[Vector]) -> tuple[Marginal, ...]:
+    """The marginals in a noisy mean of the rows that `coded(schema)` encodes."""
+    layout = RowLayout.of(coded(schema))
+    found = []
+    columns = filter(_has_marginal, schema.columns)
+    for column, (start, stop) in zip(columns, layout.indicators, strict=True):
+        shares = (answer.value[start:stop] / layout.unit).tolist()
+        missing = shares.pop() if column.indicator else None
+        edges = bin_edges(column) if isinstance(column, Numeric | Spline) else ()
+        found.append(Marginal(column.name, edges, tuple(shares), answer.scale / layout.unit, missing))
+    return tuple(found)
