@@ -153,7 +153,7 @@ def fit(
             return _risk(read(declared), chosen, penalty)
 
         risk = risk_over(coded(schema) if bent else schema)
-        n = risk.n if parting is None else parting.n
+        n = parting.n if parting is not None and share else risk.n
         whole = Budget(epsilon, declared_delta(delta, n), relation)
         budget, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
@@ -164,7 +164,7 @@ def fit(
             budget=budget,
             method=method,
             tolerance=tolerance,
-            inference=Inference(inference, robust, design_of(schema, raw=False)),
+            inference=Inference(inference, robust, design_of(staged.schema if staged else schema, raw=False)),
             purpose=purpose,
             ledger=ledger,
             simulate=simulate,

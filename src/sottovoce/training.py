@@ -13,7 +13,7 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.data.machine import MEGABYTE, require_memory
-from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.inference.request import Inference
 from sottovoce.methods.choice import chosen as choose
@@ -169,6 +169,8 @@ def _settled(risk: StagedRisk, ask: Oracle) -> tuple[ExactRisk, tuple[TraceRow, 
     """The risk whose features the opening answers chose, and a row of the trace for what they cost."""
     before = ask.units_left
     settled = risk.settled(ask)
+    if settled.problem != risk.problem:
+        raise DataError("the table changed while it was read. Train on one that nobody writes to.")
     return settled, (TraceRow(kind="marginals", mu_squared=ask.mu_squared(before - ask.units_left)),)
 
 
