@@ -81,6 +81,20 @@ def finite(value: Any) -> float:
     return float(value)
 
 
+def text_of(value: Any) -> str:
+    """A text, or TypeError."""
+    if not isinstance(value, str):
+        raise TypeError("this is no text")
+    return value
+
+
+def truth_of(value: Any) -> bool:
+    """A truth, or TypeError."""
+    if not isinstance(value, bool):
+        raise TypeError("this is neither true nor false")
+    return value
+
+
 def fits(value: object, hint: Any) -> bool:
     """Whether a value is of a plain type, or of one of several; whole numbers serve as floats."""
     return any(_is(value, kind) for kind in get_args(hint) or (hint,))

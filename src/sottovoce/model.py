@@ -15,7 +15,7 @@ from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.features.marginals import Marginal
-from sottovoce.files import read_json, write
+from sottovoce.files import read_json, text_of, write
 from sottovoce.report.notebook import ShownModel
 from sottovoce.result import NO_FINDINGS, Result
 
@@ -266,18 +266,20 @@ class Model(ShownModel):
             model = cls(
                 result=Result.from_dict(raw["result"]),
                 schema=Schema.from_dict(raw["schema"]),
-                loss=str(raw["loss"]),
-                dataset=str(raw["dataset"]),
-                created=str(raw["created"]),
-                versions={str(name): str(version) for name, version in raw["versions"].items()},
-                purpose=str(raw.get("purpose", "")),
-                contact=str(raw.get("contact", "")),
+                loss=text_of(raw["loss"]),
+                dataset=text_of(raw["dataset"]),
+                created=text_of(raw["created"]),
+                versions={text_of(name): text_of(version) for name, version in raw["versions"].items()},
+                purpose=text_of(raw.get("purpose", "")),
+                contact=text_of(raw.get("contact", "")),
                 figures=_figures(raw.get("figures", [])),
                 marginals=tuple(map(Marginal.from_dict, raw.get("marginals", []))),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None
-        except (AttributeError, KeyError, TypeError):
+        except DataError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise DataError("this model file is damaged: a field is missing or has the wrong type.") from None
         if model.schema.digest != raw.get("schema_digest"):
             raise DataError("this model file is damaged: its schema was changed after training.")

@@ -10,16 +10,14 @@ import os
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.accounting.lineage import Origin, Preset, mark
-from sottovoce.accounting.relations import filed
+from sottovoce.accounting.lineage import Origin, Preset, mark, relation_of
+from sottovoce.accounting.relations import Relation, filed
 from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.files import finite, read_json, rebuilt, write
+from sottovoce.files import finite, read_json, rebuilt, text_of, truth_of, write
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.inference.findings import LastAnswers
+from sottovoce.inference.findings import LastAnswers, finite_vector
 from sottovoce.inference.terms import UserTerms, named, plain_terms
 
 if TYPE_CHECKING:
@@ -232,18 +230,20 @@ class Result:
                 f"this is not a saved result: its format must be {FORMAT!r}. Use Result.save to write one."
             )
         try:
-            weights = np.array(raw["weights"], dtype=np.float64)
+            weights = finite_vector(raw["weights"])
             found = raw.get("inference")
             inference = None if found is None else LastAnswers.from_dict(found)
-            if weights.ndim != 1 or not np.all(np.isfinite(weights)):
-                raise ValueError
             if inference is not None and inference.weights.size != weights.size:
                 raise ValueError
             guarantee = rebuilt(Guarantee, raw["guarantee"])
-            lineage = tuple(rebuilt(Preset, preset) for preset in raw.get("lineage", ()))
-            if lineage and not guarantee.fits(lineage):
+            guarantee, lineage = _of_before_counts(guarantee, raw.get("lineage", []))
+            simulated = truth_of(raw["simulated"])
+            if guarantee.simulated is not simulated or (lineage and not guarantee.fits(lineage)):
                 raise ValueError
-            caveats = tuple(str(caveat) for caveat in raw.get("caveats", ()))
+            caveats = tuple(text_of(caveat) for caveat in raw.get("caveats", ()))
+            spending = {text_of(query): finite(share) for query, share in raw["spending"].items()}
+            if not all(0.0 <= share <= 1.0 + 1e-9 for share in spending.values()):
+                raise ValueError
             return cls(
                 weights=weights,
                 stop=Stop[raw["stop"]],
@@ -252,19 +252,19 @@ class Result:
                 tolerance=None if raw["tolerance"] is None else rebuilt(Tolerance, raw["tolerance"]),
                 trace=tuple(rebuilt(TraceRow, row) for row in raw["trace"]),
                 inference=inference,
-                spending={str(query): finite(share) for query, share in raw["spending"].items()},
-                method=str(raw["method"]),
-                objective=str(raw["objective"]),
-                simulated=bool(raw["simulated"]),
-                ledger=str(raw["ledger"]),
-                version=str(raw["version"]),
-                ledger_head=str(raw.get("ledger_head", "")),
+                spending=spending,
+                method=text_of(raw["method"]),
+                objective=text_of(raw["objective"]),
+                simulated=simulated,
+                ledger=text_of(raw["ledger"]),
+                version=text_of(raw["version"]),
+                ledger_head=text_of(raw.get("ledger_head", "")),
                 caveats=caveats if lineage else tuple(dict.fromkeys((*caveats, UNLISTED))),
                 lineage=lineage,
-                choice=str(raw.get("choice", "")),
+                choice=text_of(raw.get("choice", "")),
                 noise=CoefficientNoise.from_dict(raw.get("noise"), weights.size),
             )
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise DataError(
                 "this saved result is damaged: a field is missing, of a wrong type or does not fit the rest."
             ) from None
@@ -276,3 +276,23 @@ class Result:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         return cls.from_dict(read_json(path, "saved result"))
+
+
+def _of_before_counts(
+    guarantee: Guarantee, raw: list[dict[str, Any]]
+) -> tuple[Guarantee, tuple[Preset, ...]]:
+    """The promise and its runs; of a file that does not say whether persons were counted, as if they were.
+
+    Such a file may state a promise under zero-out that does not hold, which is left out."""
+    lineage = tuple(rebuilt(Preset, preset) for preset in raw)
+    silent = {
+        preset
+        for preset, told in zip(lineage, raw, strict=True)
+        if "counted" not in told and preset.unit == "person" and preset.relation is Relation.REPLACE_ONE
+    }
+    if not silent:
+        return guarantee, lineage
+    lineage = tuple(replace(preset, counted=preset in silent) for preset in lineage)
+    if relation_of(lineage) is Relation.REPLACE_ONE:
+        guarantee = replace(guarantee, other_epsilon=None, other_delta=None)
+    return guarantee, lineage

@@ -131,7 +131,7 @@ def minimize(
     findings, rows = _inferred(oracle, outcome.weights, kept, asked) if kept else (None, ())
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
-    lineage = (*earlier, replace(run.preset, run=name))
+    lineage = (*earlier, replace(run.preset, run=name, counted=problem.counted))
     guarantee = Guarantee.over(
         lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
     )

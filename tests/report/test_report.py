@@ -12,11 +12,11 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.guarantee import Guarantee
+from sottovoce.accounting.wording import right_guess
 from sottovoce.report import Card, render
 from sottovoce.report.axes import across, upward
 from sottovoce.report.markup import element, number, percent
 from sottovoce.report.page import SECTIONS
-from sottovoce.report.words import chance_of_a_right_guess
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
@@ -132,8 +132,8 @@ def test_a_budget_that_bought_nothing_still_gives_a_page() -> None:
 
 def test_the_best_guess_is_the_bound_of_differential_privacy() -> None:
     sharp = Guarantee(epsilon=1.0, delta=0.0, n=10)
-    assert chance_of_a_right_guess(sharp) == pytest.approx(2.718281828 / 3.718281828)
-    assert chance_of_a_right_guess(Guarantee(epsilon=700.0, delta=0.5, n=10)) <= 1.0
+    assert right_guess(sharp.epsilon, sharp.delta) == pytest.approx(2.718281828 / 3.718281828)
+    assert right_guess(700.0, 0.5) <= 1.0
 
 
 @pytest.mark.parametrize(

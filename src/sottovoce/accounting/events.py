@@ -152,6 +152,12 @@ class SharedBatchEvent:
 Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent | SharedBatchEvent
 
 
+def asks(event: Event, query: Query) -> bool:
+    """Whether the event answers this question, over all records or of a batch."""
+    parts = event.parts if isinstance(event, SharedBatchEvent) else (event,)
+    return any(part.query is query for part in parts)
+
+
 def _check_query(event: GaussianEvent | PureEvent | SubsampledGaussianEvent) -> None:
     try:
         object.__setattr__(event, "query", Query(event.query))

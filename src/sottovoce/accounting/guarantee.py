@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.lineage import Preset, composed, composed_otherwise, relation_of
-from sottovoce.accounting.relations import Relation
+from sottovoce.accounting.relations import Relation, unit_of
 from sottovoce.accounting.wording import Worded
+from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
@@ -37,6 +38,15 @@ class Guarantee(Worded):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relation", Relation.of(self.relation))
+        object.__setattr__(self, "unit", unit_of(self.unit))
+        for delta in (self.delta, self.other_delta, self.cap_delta):
+            if delta is not None and not 0.0 <= delta <= 1.0:
+                raise ParameterError("a delta lies between 0 and 1.")
+        for epsilon in (self.epsilon, self.other_epsilon, self.cap_epsilon):
+            if epsilon is not None and not 0.0 <= epsilon < math.inf:
+                raise ParameterError("an epsilon is a finite number that is not negative.")
+        if not 1 <= self.n < 2**63 or not 1 <= self.runs < 2**31:
+            raise ParameterError("a promise is about at least one record, and made by at least one run.")
 
     @classmethod
     def over(
@@ -50,7 +60,7 @@ class Guarantee(Worded):
             delta=delta,
             n=n,
             relation=relation_of(lineage),
-            unit="record" if any(preset.unit == "record" for preset in lineage) else lineage[-1].unit,
+            unit=lineage[-1].unit,
             other_epsilon=other_epsilon,
             other_delta=other_delta,
             simulated=simulated,

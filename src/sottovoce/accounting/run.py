@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, final
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units
-from sottovoce.accounting.events import Event, Query
+from sottovoce.accounting.events import Event, Query, asks
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -36,6 +36,7 @@ class Run:
         "_name",
         "_on",
         "_spent",
+        "_valued",
     )
 
     def __init__(self, ledger: Ledger, budget: Budget, name: str) -> None:
@@ -49,6 +50,7 @@ class Run:
         self._spent = Totals(0, 0)
         self._on: dict[str, Units] = {}
         self._kept = 0
+        self._valued = False
         self._lock = threading.Lock()
 
     @property
@@ -72,7 +74,7 @@ class Run:
             epsilon=self._budget.epsilon,
             delta=self._budget.delta,
             relation=self._budget.relation,
-            value_asked=Query.VALUE.value in self._on,
+            value_asked=self._valued,
             currency=currency,
             order=order,
             unit=self._ledger.unit,
@@ -140,6 +142,7 @@ class Run:
                 self._spent = before
                 raise
             self._on[event.subject] = self._on.get(event.subject, 0) + grant.units
+            self._valued = self._valued or asks(event, Query.VALUE)
         return grant
 
     def __copy__(self) -> Self:

@@ -51,7 +51,7 @@ class Worded:
             return ""
         said = f"composed over {self.runs} runs, each started from the one before"
         if self.cap_epsilon is None or self.cap_delta is None:
-            return said
+            return f"{said}; no ledger caps them all, so their budgets must have been fixed beforehand"
         return (
             f"{said}; if a budget was chosen after seeing an earlier result, what holds is the cap of their "
             f"ledger, ({self.cap_epsilon:g}, {self.cap_delta:.3g})"
@@ -60,7 +60,7 @@ class Worded:
     @property
     def caveat(self) -> str:
         """What is weak about this promise; empty if nothing is, or if there is none."""
-        return "" if self.simulated else caution(self.epsilon, self.delta, self.n)
+        return "" if self.simulated else caution(self.epsilon, self.delta, self.n, self.relation, self.unit)
 
     def __str__(self) -> str:
         if self.simulated:
@@ -77,28 +77,46 @@ WEAK_EPSILON = 10.0
 WEAK_DELTA = 1e-3
 
 
-def caution(epsilon: float, delta: float, n: int | None = None) -> str:
-    """What is weak about (epsilon, delta) for n records, or nothing at all.
+def caution(
+    epsilon: float,
+    delta: float,
+    n: int | None = None,
+    relation: Relation = Relation.REPLACE_ONE,
+    unit: str = "record",
+) -> str:
+    """What is weak about (epsilon, delta) for n records or persons, or nothing at all.
 
-    delta above 1/n allows to publish one record, drawn at random, in the clear."""
+    delta above 1/n allows to publish the data of one, drawn at random, in the clear."""
     said = []
     if epsilon > WEAK_EPSILON:
-        odds = math.exp(-epsilon)
-        chance = min(1.0, (1.0 + delta * odds) / (1.0 + odds))
+        guess = (
+            f"whoever narrows a {unit} down to two candidates may name the right one"
+            if relation is Relation.REPLACE_ONE
+            else f"whoever asks whether a {unit} was counted may tell"
+        )
         said.append(
-            f"epsilon = {epsilon:g} promises little: whoever narrows a record down to two candidates may "
-            f"name the right one with a chance of {100.0 * chance:.7g} %; take {WEAK_EPSILON:g} or less"
+            f"epsilon = {epsilon:g} promises little: {guess} with a chance of "
+            f"{100.0 * right_guess(epsilon, delta):.7g} %; take {WEAK_EPSILON:g} or less"
         )
     if n is not None and delta * n > 1.0:
         said.append(
-            f"delta = {delta:.3g} is above 1/n = {1.0 / n:.3g}: to publish one record in the clear, drawn at "
-            "random, would keep this promise; take delta well below 1/n"
+            f"delta = {delta:.3g} is above 1/n = {1.0 / n:.3g}: to publish one {unit}'s data in the clear, "
+            "drawn at random, would keep this promise; take delta well below 1/n"
         )
     elif delta > WEAK_DELTA:
         said.append(
             f"delta = {delta:.3g} is the chance that nothing is promised at all; take it well below 1/n"
         )
     return "; ".join(said)
+
+
+def right_guess(epsilon: float, delta: float) -> float:
+    """Best chance to tell which of two equally likely neighbours was used: (e^eps + delta)/(1 + e^eps).
+
+    Under (epsilon, delta)-DP the total variation of what is seen is at most
+    (e^eps - 1 + 2 delta)/(e^eps + 1), and the best guess is right with half of one plus that."""
+    odds = math.exp(-max(0.0, epsilon))
+    return min(1.0, (1.0 + delta * odds) / (1.0 + odds))
 
 
 def affordable(left: Units, budget: Budget, currency: Currency, times: int = 1) -> float:

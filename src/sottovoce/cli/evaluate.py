@@ -73,7 +73,9 @@ def evaluate(
     with waiting(out.is_watched(), f"reading {data.name}"):
         schema = loaded.schema if person is None else replace(loaded.schema, person=person)
         table = tables.read(table_of(data, query), schema, invalid=invalid, delimiter=delimiter)
-        people = None if table.keys is None else {"groups": table.keys, "persons": persons}
+        people = None
+        if table.keys is not None:
+            people = {"groups": table.keys, "persons": persons, "invalid": invalid}
         n = len(table.features)
         if table.keys is not None:
             n = persons or len(set(filter(None, table.keys)))
@@ -81,7 +83,15 @@ def evaluate(
         figures = _figures(loaded, table, budget, account, simulate, confidence, people or {})
     unit = "record" if people is None else "person"
     promise = Guarantee.over(
-        (Preset(run="evaluation", currency="gdp", unit=unit, **asdict(budget)),),
+        (
+            Preset(
+                run="evaluation",
+                currency="gdp",
+                unit=unit,
+                counted=people is not None and persons is None,
+                **asdict(budget),
+            ),
+        ),
         n=n,
         simulated=simulate is not None,
     )

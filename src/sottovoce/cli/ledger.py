@@ -47,7 +47,7 @@ def create(
 
     cap = Budget(epsilon, delta, relation)
     made = Ledger.create(path, dataset=dataset, cap=cap, currency=currency, order=order, unit=unit)
-    weak = tuple(filter(None, [caution(epsilon, delta)]))
+    weak = tuple(filter(None, [caution(epsilon, delta, None, cap.relation, made.unit)]))
     if as_json:
         facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
         whose = {"relation": cap.relation.filed, "unit": made.unit}

@@ -104,7 +104,7 @@ def plan(
     declared = None if schema is None else Schema.load(schema)
     chosen, target = _aim(declared, loss)
     budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
-    weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows)]))
+    weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
     found = planner.plan(
         n=rows,
         dim=_width(declared) if declared is not None else weights or 0,

@@ -9,10 +9,8 @@ are forgotten at once, only who shares rows is kept.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import unicodedata
-from collections.abc import Iterable
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, final
@@ -62,7 +60,13 @@ class Persons(Sealed):
     @classmethod
     def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons:
         """Read a key for every row. A missing one (None, NaN, blank, no text or whole number) is refused, or,
-        if `lenient`, its row counts 0: it never becomes a person of its own."""
+        if `lenient`, its row counts 0: it never becomes a person of its own. Then n must be declared: someone
+        whose only row has no key would otherwise change it."""
+        if lenient and declared is None:
+            raise ParameterError(
+                'with invalid="zero" the number of persons may not be counted: a missing key would change '
+                "it. Declare it, from what is public: persons=20_000."
+            )
         keys = read_keys(groups, rows)
         if not lenient and any(key is None for key in keys):
             raise DataError(
@@ -145,18 +149,6 @@ def read_keys(groups: Any, rows: int) -> list[str | None]:
     if not isinstance(column, list) or len(column) != rows:
         raise DataError("groups must hold one person's key for each row.")
     return [_text(key) for key in column]
-
-
-def held_out_persons(keys: Iterable[str | None], share: float) -> NDArray[np.bool_]:
-    """Rows whose person is held out, by a hash of the key: no other row has a say in it."""
-    bound = int(share * 2**64)
-    return np.array(
-        [key is not None and int.from_bytes(_digest(key)[:8], "big") < bound for key in keys], dtype=bool
-    )
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def _text(key: Any) -> str | None:

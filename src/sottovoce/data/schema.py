@@ -92,12 +92,27 @@ class Schema:
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
+        self._insist_distinct_features()
+
+    def _insist_distinct_features(self) -> None:
+        """Coefficients are known by the names of features: two of one name could not be told apart."""
+        seen: set[str] = set()
+        for name in self.features:
+            if name in seen:
+                raise ParameterError(
+                    f"two features would be called {name!r}, such as a column of this name and a category of "
+                    "another. Rename a column, in the schema and in the table."
+                )
+            seen.add(name)
 
     def _declared_pairs(self) -> tuple[tuple[str, str], ...]:
         pairs = self.interactions
         known = {column.name for column in self.columns}
         if not isinstance(pairs, list | tuple) or not all(
-            isinstance(pair, list | tuple) and len(pair) == 2 and set(pair) <= known and pair[0] != pair[1]
+            isinstance(pair, list | tuple)
+            and len(pair) == 2
+            and all(isinstance(name, str) and name in known for name in pair)
+            and pair[0] != pair[1]
             for pair in pairs
         ):
             raise ParameterError(

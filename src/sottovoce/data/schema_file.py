@@ -31,7 +31,9 @@ def parsed(where: Path) -> tuple[Any, str]:
     """Values of a TOML or JSON file, or why there are none: by line and column, without its words."""
     try:
         text = where.read_text(encoding="utf-8")
-        return (json.loads(text) if where.suffix.lower() == ".json" else tomllib.loads(text)), ""
+        if where.suffix.lower() == ".json":
+            return json.loads(text, object_pairs_hook=_once), ""
+        return tomllib.loads(text), ""
     except FileNotFoundError:
         return None, f"there is no schema at {where}. Schema.template(names) writes one to fill in."
     except OSError:
@@ -39,6 +41,14 @@ def parsed(where: Path) -> tuple[Any, str]:
     except (ValueError, RecursionError) as error:
         place = re.search(r"line \d+,? column \d+", str(error))
         return None, f"{where} is not valid TOML or JSON{f', see {place[0]}' if place else ''}."
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, as TOML has it: no key twice, of which the last would win in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def column_of(name: str, raw: object) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting import Relation
 from sottovoce.arrays import Vector
-from sottovoce.data.persons import Persons, held_out_persons, read_keys
+from sottovoce.data.persons import Persons, read_keys
 from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.evaluation import holdout
 
 _HASH = np.uint64(2654435761)
 _MODULUS = np.uint64(2**32)
-_DEVIATIONS = 6.0
 
 
 @final
@@ -25,13 +24,16 @@ _DEVIATIONS = 6.0
 class Split:
     """Rows to train on and rows to choose with, n records or persons in all.
 
-    People are put on one side by a hash of their key. How many fall on it is then not counted under zero-out
-    but bounded: their share of the declared number and six standard deviations."""
+    Of persons a fixed number is drawn, in secret and without looking, of all that there are or were declared
+    to be: how many are on either side is then as public as n. Relabelling persons leaves the law of the draw
+    as it is, so that someone who is zeroed out, after whom all later numbers move up, decides nobody else's
+    side."""
 
     test: NDArray[np.bool_]
     n: int
     keys: list[str | None] | None = None
-    most: int | None = None
+    declared: bool = False
+    held: int = 0
     weights: NDArray[Any] | None = None
 
     @classmethod
@@ -43,27 +45,34 @@ class Split:
         persons: int | None,
         relation: Relation,
         sample_weight: Any = None,
+        simulate: int | None = None,
     ) -> Split:
         weights = None if sample_weight is None else column_of(sample_weight, rows, "sample_weight")
         if groups is None:
             if persons is not None:
                 raise ParameterError("persons counts the people named by groups: pass groups too.")
             return cls(held_out(rows, share), rows, weights=weights)
-        keys = read_keys(groups, rows)
-        everyone = Persons.of(keys, rows, persons, lenient=False)
-        if relation is Relation.ZERO_OUT and not everyone.declared:
+        if relation is Relation.ZERO_OUT and persons is None:
             raise ParameterError(
                 "under zero-out declare how many persons there are: fit(..., persons=20_000)."
             )
-        test = held_out_persons(keys, share)
+        keys = read_keys(groups, rows)
+        everyone = Persons.of(keys, rows, persons, lenient=False)
+        chosen = holdout.held_out(everyone.n, share, simulate)
+        test = np.zeros(rows, dtype=bool)
+        test[everyone.rows_of(np.flatnonzero(chosen))] = True
         if not 0 < int(test.sum()) < rows:
             raise DataError("the persons cannot be divided into those to train on and those to choose with.")
-        most = None if persons is None else _most(everyone.n, 1.0 - share)
-        return cls(test, everyone.n, keys, most, weights)
+        return cls(test, everyone.n, keys, everyone.declared, int(chosen.sum()), weights)
 
     @property
     def unit(self) -> str:
         return "record" if self.keys is None else "person"
+
+    @property
+    def counted(self) -> bool:
+        """Whether the persons were counted and not declared."""
+        return self.keys is not None and not self.declared
 
     def facts(self, prefix: str, *, training: bool) -> dict[str, Any]:
         """What a fit is told besides X and y, of the rows to train on, or of all: weights and persons."""
@@ -72,19 +81,15 @@ class Split:
         if self.keys is None:
             return weighed
         keys = [key for key, out in zip(self.keys, self.test, strict=True) if not (training and out)]
-        persons = self.most if training else self._declared
-        return {f"{prefix}groups": keys, f"{prefix}persons": persons, **weighed}
-
-    @property
-    def _declared(self) -> int | None:
-        return None if self.most is None else self.n
+        persons = self.n - self.held if training else self.n
+        return {f"{prefix}groups": keys, f"{prefix}persons": persons if self.declared else None, **weighed}
 
     def total(self, merits: Vector, steps: int) -> int:
         """Whole steps that the rows held out earn; those of a person are averaged and rounded down."""
         if self.keys is None:
             return int(merits.sum())
         keys = [key for key, out in zip(self.keys, self.test, strict=True) if out]
-        return int(Persons.of(keys, len(keys), None, lenient=False).floored(merits / steps, steps).sum())
+        return int(Persons.of(keys, len(keys), self.held, lenient=False).floored(merits / steps, steps).sum())
 
 
 def held_out(n: int, share: float) -> NDArray[np.bool_]:
@@ -94,7 +99,3 @@ def held_out(n: int, share: float) -> NDArray[np.bool_]:
     if not 0 < int(chosen.sum()) < n:
         raise DataError(f"{n} records cannot be divided into a part to train on and a part to choose with.")
     return np.asarray(chosen)
-
-
-def _most(n: int, share: float) -> int:
-    return min(n, math.ceil(n * share + _DEVIATIONS * math.sqrt(n * share * (1.0 - share))))

@@ -88,13 +88,16 @@ def recalibrated(
 
 
 def _together(trained: Result, found: Result, weights: Any, line: tuple[float, float]) -> Result:
-    """The second run with the weights that both made, promised what both promise."""
+    """The second run with the weights that both made, promised what both promise.
+
+    The cap of the ledger limits both where both were charged to it."""
     lineage = (*trained.origin.lineage, *found.lineage)
-    cap = found.guarantee
+    stated = found.guarantee
+    capped = bool(found.ledger) and found.ledger == trained.ledger
     guarantee = replace(
-        Guarantee.over(lineage, n=cap.n, simulated=found.simulated or trained.simulated),
-        cap_epsilon=cap.cap_epsilon,
-        cap_delta=cap.cap_delta,
+        Guarantee.over(lineage, n=stated.n, simulated=found.simulated or trained.simulated),
+        cap_epsilon=stated.cap_epsilon if capped else None,
+        cap_delta=stated.cap_delta if capped else None,
     )
     said = (
         f"the certificate is that of the map a s + b of the scores, a = {line[0]:.4g} and b = {line[1]:.4g}; "

@@ -87,8 +87,8 @@ class PrivateSearch(Publishable):
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
     ) -> Self:
         """Train every candidate, then choose. `sample_weight`, `groups` and `persons` are as for the
-        estimators; people are held out whole, by a hash of their key. In the choice each record, or person,
-        counts once, whatever its weight."""
+        estimators; people are held out whole, a fixed number of them, drawn in secret. In the choice each
+        record, or person, counts once, whatever its weight."""
         insist_at_hand(self.ledger)
         labels = labelled(X, y)
         private_part(self.estimator)
@@ -99,7 +99,7 @@ class PrivateSearch(Publishable):
             if not (isinstance(share, float) and 0.0 < share < 1.0):
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
         relation = Relation.of(self.relation)
-        split = Split.of(len(labels), self.held_out, groups, persons, relation, sample_weight)
+        split = Split.of(len(labels), self.held_out, groups, persons, relation, sample_weight, self.simulate)
         test = split.test
         budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
         account = Ledger(budget, unit=split.unit) if self.ledger is None else self.ledger
@@ -135,7 +135,7 @@ class PrivateSearch(Publishable):
         private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
         self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
         valued = any(run.value_asked for result in self.results_ for run in result.lineage)
-        whole = replace(desk.run.preset, value_asked=valued)
+        whole = replace(desk.run.preset, value_asked=valued, counted=split.counted)
         self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
         return self
 

@@ -9,6 +9,7 @@ from typing import Any, final
 from scipy.special import ndtri
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.files import finite, fits, text_of
 
 
 @final
@@ -27,10 +28,12 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> Estimate:
-        """The estimate of `dataclasses.asdict`, out of JSON."""
-        low, high = raw["population"]
-        numbers = {name: float(raw[name]) for name in ("value", "low", "high", "confidence")}
-        return cls(name=str(raw["name"]), n=int(raw["n"]), population=(float(low), float(high)), **numbers)
+        """The estimate of `dataclasses.asdict`, out of JSON; an error for anything else."""
+        low, high = map(finite, raw["population"])
+        numbers = {name: finite(raw[name]) for name in ("value", "low", "high", "confidence")}
+        if not fits(raw["n"], int) or not 1 <= raw["n"] < 2**63 or not 0.0 < numbers["confidence"] < 1.0:
+            raise ValueError("this is no figure of at least one record")
+        return cls(name=text_of(raw["name"]), n=raw["n"], population=(low, high), **numbers)
 
     def __str__(self) -> str:
         return (

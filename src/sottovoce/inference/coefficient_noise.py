@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
+from sottovoce.files import text_of
 from sottovoce.inference.findings import finite_vector, symmetric
 
 LARGEST_KEPT = 256
@@ -77,14 +78,14 @@ class CoefficientNoise:
         if raw is None:
             return cls()
         if raw["deviations"] is None:
-            return cls(reason=str(raw["reason"]))
+            return cls(reason=text_of(raw["reason"]))
         deviations = finite_vector(raw["deviations"])
         if deviations.size != size or float(deviations.min(initial=0.0)) < 0.0:
             raise ValueError("these deviations do not fit the weights")
         lower = raw["covariance"]
         if lower is None:
-            return cls(deviations, None, str(raw["reason"]))
+            return cls(deviations, None, text_of(raw["reason"]))
         columns = next((k for k in range(1, size + 1) if k * (k + 1) // 2 == len(lower)), 0)
         if not columns or size % columns:
             raise ValueError("this covariance does not fit the weights")
-        return cls(deviations, symmetric(lower, columns), str(raw["reason"]))
+        return cls(deviations, symmetric(lower, columns), text_of(raw["reason"]))

@@ -9,8 +9,10 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.files import finite
+from sottovoce.files import finite, truth_of
 
+LARGEST = 1e100
+"""No number of a file is larger, so that squares and products are finite."""
 _ACROSS = 0.25
 _NUMBERS = ("gradient_scale", "hessian_scale", "moment_scale", "third", "spread")
 
@@ -55,13 +57,17 @@ class LastAnswers:
         """The findings of `to_dict`; KeyError, TypeError or ValueError for anything else."""
         weights, gradient, moved = (finite_vector(raw[name]) for name in ("weights", "gradient", "moved"))
         outputs, basis = int(raw["outputs"]), np.array(raw["basis"], dtype=np.float64)
+        if outputs < 1:
+            raise ValueError("there is at least one output")
         columns = weights.size // outputs
         fits = gradient.shape == weights.shape == moved.shape and basis.shape == (columns, columns)
         if not fits or int(raw["n"]) < 1:
             raise ValueError("these shapes do not fit")
         scales = {name: finite(raw[name]) for name in _NUMBERS}
-        if min(scales.values()) < 0.0 or not scales["spread"] or not np.all(np.isfinite(basis)):
+        if min(scales.values()) < 0.0 or not scales["spread"] or not np.all(np.abs(basis) <= LARGEST):
             raise ValueError("noise has a scale of at least 0")
+        if np.linalg.matrix_rank(basis) < columns:
+            raise ValueError("these are no coordinates")
         return cls(
             n=int(raw["n"]),
             outputs=outputs,
@@ -71,8 +77,8 @@ class LastAnswers:
             moved=moved,
             hessian=symmetric(raw["hessian"], weights.size),
             moment=symmetric(raw["moment"], weights.size),
-            robust=bool(raw["robust"]),
-            likelihood=bool(raw["likelihood"]),
+            robust=truth_of(raw["robust"]),
+            likelihood=truth_of(raw["likelihood"]),
             constant=None if raw["constant"] is None else int(raw["constant"]),
             **scales,
         )
@@ -112,7 +118,7 @@ def mean_curvature(hessian: Matrix, scale: float, spread: float) -> float:
 
 def finite_vector(raw: Any) -> Vector:
     found = np.array(raw, dtype=np.float64)
-    if found.ndim != 1 or not np.all(np.isfinite(found)):
+    if found.ndim != 1 or not np.all(np.abs(found) <= LARGEST):
         raise ValueError("a vector of finite numbers is missing")
     return found
 

@@ -127,6 +127,6 @@ def named(terms: UserTerms, names: Sequence[str]) -> UserTerms:
 def checked_within(within: float) -> float:
     """A bound on what each feature alone moves the score by, from what is known without the data."""
     number = isinstance(within, int | float) and not isinstance(within, bool)
-    if not number or not 0.0 < within < math.inf:
+    if not number or not 0.0 < within <= 1e300:
         raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
     return float(within)

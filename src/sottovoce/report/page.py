@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,7 +28,6 @@ SECTIONS = (
     ("coefficients", "Coefficients"),
     ("card", "Model card"),
 )
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def now() -> datetime:
@@ -53,21 +54,32 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
 
 
 def document(title: str, content: str) -> str:
-    """A page around its content: style and script inside, nothing fetched."""
-    style = "".join(_part(name) for name in ("colours.css", "page.css", "chart.css"))
-    script = _part("page.js")
+    """A page around its content: style and script inside, nothing fetched.
+
+    The policy admits this style and this script by their digests and no other, so that markup which got into
+    the content could not run."""
+    style = "\n" + "".join(_part(name) for name in ("colours.css", "page.css", "chart.css"))
+    script = "\n" + _part("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     head = (
         '<meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="color-scheme" content="light dark">'
         '<link rel="icon" href="data:,">'
     )
     return (
         f'<!doctype html>\n<html lang="en">\n<head>{head}\n<title>{text(title)}</title>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n{content}\n</main>\n"
-        f'<div id="tip" role="status" hidden></div>\n<script>\n{script}</script>\n</body>\n</html>\n'
+        f"<style>{style}</style>\n</head>\n<body>\n<main>\n{content}\n</main>\n"
+        f'<div id="tip" role="status" hidden></div>\n<script>{script}</script>\n</body>\n</html>\n'
     )
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 def _part(name: str) -> str:
@@ -238,7 +250,7 @@ def _card(result: Result, card: Card, today: str) -> str:
         ("Data set", card.dataset or "not named"),
         ("Purpose", card.purpose),
         ("Contact", card.contact),
-        ("Records", f"{result.guarantee.n:,}"),
+        (f"{result.guarantee.unit}s".capitalize(), f"{result.guarantee.n:,}"),
         ("Predicts", card.target),
         (
             "Features",

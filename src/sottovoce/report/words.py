@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.relations import Relation
+from sottovoce.accounting.wording import right_guess
 from sottovoce.report.markup import capital, element, level, number, text
 
 if TYPE_CHECKING:
@@ -21,19 +22,11 @@ FORMULA = (
 NOT_PROMISED = (
     "What is true of the population stays visible: if smoking causes cancer, this model may show it.",
     "Unless the promise is for persons, one with k records is protected roughly k times less.",
-    "The number of records, the declared columns, bounds, categories and all settings are public.",
+    "The number of records (or of persons, if the promise is for them), the declared columns, bounds, "
+    "categories and all settings are public.",
     "Running time and memory use, and whether a file was refused as invalid, are not covered.",
     "Other releases from the same data add up with this one, unless one ledger counts them all.",
 )
-
-
-def chance_of_a_right_guess(guarantee: Guarantee) -> float:
-    """Best chance to tell which of two equally likely records was in the data: (e^eps + delta)/(1 + e^eps).
-
-    Under (epsilon, delta)-DP the total variation of what is seen is at most
-    (e^eps - 1 + 2 delta)/(e^eps + 1), and the best guess is right with half of one plus that."""
-    odds = math.exp(-max(0.0, guarantee.epsilon))
-    return min(1.0, (1.0 + guarantee.delta * odds) / (1.0 + odds))
 
 
 def _odds_factor(epsilon: float) -> str:
@@ -47,10 +40,15 @@ def headline(result: Result) -> str:
     if result.simulated:
         return "Not private: the noise of this run was simulated from a seed"
     promise = result.guarantee
-    guess = chance_of_a_right_guess(promise)
+    guess = f"{100.0 * right_guess(promise.epsilon, promise.delta):.4g}\u00a0%"
+    named = (
+        f"narrows one {promise.unit} down to two candidates names the right one"
+        if promise.relation is Relation.REPLACE_ONE
+        else f"asks whether one {promise.unit} was counted at all answers rightly"
+    )
     return (
-        f"Whoever sees all that is released and narrows one {promise.unit} down to two candidates names the "
-        f"right one with a chance of at most {100.0 * guess:.4g}\u00a0%, where a blind guess has 50\u00a0%"
+        f"Whoever sees all that is released and {named} with a chance of at most {guess}, where a blind "
+        "guess has 50\u00a0%"
     )
 
 
@@ -70,16 +68,15 @@ def promises(result: Result) -> list[str]:
             "Whoever knows the seed can take the noise away again, and with it everything noise protects. "
             "This page shows how a private run would look. Keep it with the data; do not publish it.",
         ]
-    guess = chance_of_a_right_guess(promise)
+    guess, unit = right_guess(promise.epsilon, promise.delta), text(promise.unit)
     return [
-        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} {promise.unit}s. Had any one of them "
+        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} {unit}s. Had any one of them "
         f"{_changed(promise)}, everything released by {_released_by(promise)} would have come out almost "
         "equally likely.",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
-        "any computer, any other data, full knowledge of the method, even all the other records.",
-        f"<strong>How strong.</strong> Say they know that {_one(promise)} of two, each equally likely. "
-        f"After seeing everything their chance to name the right one is at most {100.0 * guess:.3g}\u00a0%, "
-        f"where a blind guess has 50\u00a0%. The factor on any odds is at most e<sup>\u03b5</sup> = "
+        f"any computer, any other data, full knowledge of the method, even all the other {unit}s.",
+        f"<strong>How strong.</strong> {_asked(promise)} at most {100.0 * guess:.3g}\u00a0%, where a blind "
+        f"guess has 50\u00a0%. The factor on any odds is at most e<sup>\u03b5</sup> = "
         f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
         f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
         f"({text(promise.relation.value)}); {text(promise.otherwise)}.",
@@ -88,13 +85,23 @@ def promises(result: Result) -> list[str]:
     ]
 
 
-def _one(promise: Guarantee) -> str:
-    return "the record was one" if promise.unit == "record" else "the records of a person were one"
+def _asked(promise: Guarantee) -> str:
+    """What somebody asks whose chance to be right is bounded, which depends on what neighbours are."""
+    if promise.relation is Relation.ZERO_OUT:
+        return (
+            f"Say they ask whether one {text(promise.unit)} was counted, yes and no being equally likely to "
+            "them. After seeing everything their chance to answer rightly is"
+        )
+    one = "the record was one" if promise.unit == "record" else "the records of a person were one"
+    return (
+        f"Say they know that {one} of two, each equally likely. After seeing everything their chance to name "
+        "the right one is"
+    )
 
 
 def _changed(promise: Guarantee) -> str:
     if promise.relation is Relation.REPLACE_ONE:
-        return f"been replaced by any other valid {promise.unit}"
+        return f"been replaced by any other valid {text(promise.unit)}"
     return "counted nothing, their number as stated being the same"
 
 
@@ -171,8 +178,8 @@ def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
             "out and keeps a part of the budget for them; <code>sottovoce evaluate</code> measures on others."
         ]
     said = (
-        f"The {whose} held out were measured with a part of the budget of their own. Each {unit} is either "
-        "trained on or measured, never both."
+        f"The {whose} held out were measured with a part of the budget of their own. Each {text(unit)} is "
+        "either trained on or measured, never both."
     )
     return [said] + [
         f"{text(capital(figure.name))} {number(figure.value)} on {figure.n:,} {whose} held out of "
