@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -142,3 +143,19 @@ def test_a_missing_or_broken_file_is_one_clear_error(tmp_path: Path) -> None:
         sv.Schema.load(tmp_path / "bad.toml")
     with pytest.raises(sv.errors.ParameterError, match="cannot be read"):
         sv.Schema.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (Categorical("region", ("north", "south")), Numeric("region=north", 0, 1)),
+        (Numeric("intercept", 0, 1),),
+        (Numeric("a", 0, 1), Numeric("b", 0, 1), Numeric("a x b", 0, 1)),
+        (Categorical("a", ("b=c",)), Categorical("a=b", ("c",))),
+    ],
+)
+def test_two_features_of_one_name_are_refused(columns: tuple[Any, ...]) -> None:
+    """On 984a9f2 the exported coefficients of one replaced those of the other."""
+    pairs = (("a", "b"),) if len(columns) == 3 else ()
+    with pytest.raises(sv.errors.ParameterError):
+        sv.Schema(columns, Target("y", (0, 1)), interactions=pairs)

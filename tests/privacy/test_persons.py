@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting import Relation
 from sottovoce.accounting.relations import Relation
 from sottovoce.data.persons import Persons, read_keys
 from sottovoce.estimators.held_out import Split

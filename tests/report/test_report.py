@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
 import math
 import re
 from datetime import UTC, datetime
@@ -69,6 +71,19 @@ def test_the_page_is_whole_and_refers_to_nothing_outside(method: str) -> None:
     assert [name for name, _ in SECTIONS] == [name for name in checker.ids if name != "tip"]
     assert all(url.startswith(("#", "data:")) for url in checker.urls)
     assert not re.search(r"https?:|//[a-z]|@import|url\(", page)
+
+
+def test_the_policy_admits_the_pages_own_script_and_style_and_no_other() -> None:
+    page = render(sv.minimize(problems.logistic(), budget=BUDGET, simulate=0), clock=clock)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert "unsafe" not in policy[1]
+    assert "default-src 'none'" in policy[1]
+    for tag in ("style", "script"):
+        (inside,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy[1]
+    assert not re.search(r"<[^>]* (style|on\w+)=", page)
 
 
 def test_the_same_result_and_date_give_the_same_bytes() -> None:

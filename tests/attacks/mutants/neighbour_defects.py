@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 RELATIONS = "tests/accounting/test_relations.py"
+STATEMENTS = "tests/accounting/test_statements.py"
 POISSON = "tests/accounting/test_poisson.py"
 BATCH = "tests/privacy/test_batch_privacy.py"
 PEOPLE = "tests/privacy/test_persons.py"
@@ -20,17 +21,80 @@ NEIGHBOURS = (
     ),
     Mutant(
         "zero-out doubled in epsilon, not in mu",
-        "accounting.lineage:composed_otherwise",
-        "_summed(distinct, steps=2)",
-        "_summed(distinct)",
+        "accounting.lineage:_summed",
+        "taken ** 2 * currency.cap(preset.budget)",
+        "taken * currency.cap(preset.budget)",
         RELATIONS,
     ),
     Mutant(
         "the value under replacement covers zero-out",
-        "accounting.lineage:composed_otherwise",
-        "None if any((preset.value_asked for preset in distinct)) else composed(distinct)",
-        "composed(distinct)",
+        "accounting.lineage:Preset.steps",
+        "self.value_asked or self.counted",
+        "self.counted",
         RELATIONS,
+    ),
+    Mutant(
+        "counted persons under replacement cover zero-out",
+        "accounting.lineage:Preset.steps",
+        "self.value_asked or self.counted",
+        "self.value_asked",
+        STATEMENTS,
+    ),
+    Mutant(
+        "a chain with a run under zero-out promises zero-out",
+        "accounting.lineage:relation_of",
+        "preset.steps(Relation.ZERO_OUT) is not None",
+        "True",
+        STATEMENTS,
+    ),
+    Mutant(
+        "a replacement counted as one step of zero-out",
+        "accounting.lineage:Preset.steps",
+        "2",
+        "1",
+        STATEMENTS,
+    ),
+    Mutant(
+        "a run forgets that its persons were counted",
+        "training:minimize",
+        "replace(run.preset, run=name, counted=problem.counted)",
+        "replace(run.preset, run=name)",
+        STATEMENTS,
+    ),
+    Mutant(
+        "records and persons promised together",
+        "accounting.lineage:composed_under",
+        "len({preset.unit for preset in distinct}) > 1",
+        "False",
+        STATEMENTS,
+    ),
+    Mutant(
+        "the cap of another ledger promised",
+        "estimators.recalibration:_together",
+        "bool(found.ledger) and found.ledger == trained.ledger",
+        "True",
+        STATEMENTS,
+    ),
+    Mutant(
+        "persons counted where keys may be missing",
+        "data.persons:Persons.of",
+        "lenient and declared is None",
+        "False",
+        STATEMENTS,
+    ),
+    Mutant(
+        "two candidates promised under zero-out",
+        "report.words:headline",
+        "promise.relation is Relation.REPLACE_ONE",
+        "True",
+        STATEMENTS,
+    ),
+    Mutant(
+        "whoever is held out of a search depends on the keys",
+        "estimators.held_out:Split.of",
+        "holdout.held_out(everyone.n, share, simulate)",
+        "np.array([hash(key) % 100 < 100 * share for key in dict.fromkeys(keys)])",
+        STATEMENTS,
     ),
     Mutant(
         "noise for the other relation",

@@ -6,8 +6,37 @@ from tests.attacks.mutants.harness import Mutant
 
 LINEAGE = "tests/accounting/test_lineage.py"
 OUTPUTS = "tests/system/test_outputs.py"
+FORGED = "tests/test_forged_files.py"
 
 CHAINS = (
+    Mutant(
+        "any word is a unit",
+        "accounting.guarantee:Guarantee.__post_init__",
+        "unit_of(self.unit)",
+        "self.unit",
+        f"{FORGED} -k 'unit or markup'",
+    ),
+    Mutant(
+        "a unit is written as it is",
+        "report.markup:text",
+        "html.escape(str(value), quote=False)",
+        "str(value)",
+        f"{FORGED} -k markup",
+    ),
+    Mutant(
+        "the page's policy admits any script",
+        "report.page:document",
+        "_digest(script)",
+        "\"'unsafe-inline'\"",
+        "tests/report/test_report.py -k policy",
+    ),
+    Mutant(
+        "two features of one name",
+        "data.schema:Schema._insist_distinct_features",
+        "name in seen",
+        "False",
+        "tests/data/test_schema.py -k one_name",
+    ),
     Mutant(
         "a result forgets the run it started from",
         "training:minimize",
@@ -53,7 +82,7 @@ CHAINS = (
     Mutant(
         "runs of different currencies summed",
         "accounting.lineage:_summed",
-        "kinds or currency is None",
+        "kinds or currency is None or (max(steps) > 1 and name != Gdp.name)",
         "currency is None",
         LINEAGE,
     ),
