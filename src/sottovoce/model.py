@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
+    from sottovoce.features.effects import Effect
     from sottovoce.inference.listing import ListedCoefficient
     from sottovoce.inference.summary import Summary
     from sottovoce.inference.terms import UserTerms
@@ -195,6 +196,12 @@ class Model(ShownModel):
         from sottovoce.inference.listing import listed
 
         return listed(self.result.weights, self.result.noise, self.terms())
+
+    def effects(self) -> tuple[Effect, ...]:
+        """What each column of an additive model adds to the score, with its noise; costs nothing."""
+        from sottovoce.features.effects import effects
+
+        return effects(self)
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""

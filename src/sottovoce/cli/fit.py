@@ -149,6 +149,7 @@ def fit(
     from sottovoce.cli.outputs import insist_free, place_for
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
+    from sottovoce.features.effects import sparklines
     from sottovoce.files import write
     from sottovoce.inference.listing import listing
     from sottovoce.report import render
@@ -225,7 +226,11 @@ def fit(
             "Wrote": ", ".join(written.values()),
         }
     )
-    listed_text = listing(trained.coefficients(), result.noise.reason) if summary is None else str(summary)
-    out.say_text(listed_text)
+    if summary is not None:
+        out.say_text(str(summary))
+    elif trained.marginals:
+        out.say_text(sparklines(trained.effects()))
+    else:
+        out.say_text(listing(trained.coefficients(), result.noise.reason))
     if account is None and not result.simulated:
         out.remark("No ledger was charged: another model on these records adds its budget to this one.")

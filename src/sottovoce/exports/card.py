@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from sottovoce.data.encoding import feature_names
-from sottovoce.report.card import Card, Measured
+from sottovoce.features.effects import Effect, effects
+from sottovoce.report.card import Card, DrawnEffect, Measured
 
 
 def card_of(model: Any) -> Card:
@@ -27,4 +28,19 @@ def card_of(model: Any) -> Card:
             Measured(part.name, part.value, part.low, part.high, part.confidence, part.n)
             for part in model.figures
         ),
+        effects=tuple(map(_drawn, effects(model))),
+    )
+
+
+def _drawn(effect: Effect) -> DrawnEffect:
+    absent = [] if effect.is_curve or effect.marginal.missing is None else [effect.marginal.missing]
+    return DrawnEffect(
+        f"{effect.output}: {effect.column}" if effect.output else effect.column,
+        () if effect.places is None else tuple(effect.places.tolist()),
+        effect.levels,
+        tuple(effect.values.tolist()),
+        () if effect.noise is None else tuple(effect.noise.tolist()),
+        effect.importance,
+        effect.marginal.edges,
+        (*effect.marginal.shares, *absent),
     )

@@ -20,6 +20,21 @@ class Measured(NamedTuple):
     n: int
 
 
+class DrawnEffect(NamedTuple):
+    """What a column adds to the score: at `places` of its range, or at `levels`, with the sd of its noise.
+
+    `shares` are those of the records, between `edges` or at the levels."""
+
+    name: str
+    places: tuple[float, ...]
+    levels: tuple[str, ...]
+    values: tuple[float, ...]
+    noise: tuple[float, ...]
+    importance: float
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Card:
@@ -43,6 +58,7 @@ class Card:
     account: str = ""
     audit: str = ""
     measured: tuple[Measured, ...] = ()
+    effects: tuple[DrawnEffect, ...] = ()
 
     def names(self, count: int) -> list[str]:
         """A name for each of `count` weights, invented where none was declared."""

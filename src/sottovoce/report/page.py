@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sottovoce.report import charts, words
 from sottovoce.report.card import Card
 from sottovoce.report.coefficients import coefficients
+from sottovoce.report.curves import curves
 from sottovoce.report.markup import element, number, percent, text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ SECTIONS = (
     ("certificate", "What was reached"),
     ("budget", "Where the budget went"),
     ("steps", "Step by step"),
+    ("curves", "Curves"),
     ("coefficients", "Coefficients"),
     ("card", "Model card"),
 )
@@ -44,13 +46,23 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
         "certificate": _paragraphs(words.measured(about.measured, result)) + _certificate(result),
         "budget": _budget(result, about),
         "steps": _steps(result),
-        "coefficients": coefficients(result, about),
+        **({"curves": curves(about)} if about.effects else {}),
+        "coefficients": _behind_curves(coefficients(result, about), about),
         "card": _card(result, about, clock().date().isoformat()),
     }
+    shown = [(name, title) for name, title in SECTIONS if name in bodies]
     sections = "\n".join(
-        element("section", element("h2", text(title)) + bodies[name], id=name) for name, title in SECTIONS
+        element("section", element("h2", text(title)) + bodies[name], id=name) for name, title in shown
     )
-    return document(f"Privacy report: {about.dataset or 'private model'}", _header(result, about) + sections)
+    title = f"Privacy report: {about.dataset or 'private model'}"
+    return document(title, _header(result, about, shown) + sections)
+
+
+def _behind_curves(shown: str, card: Card) -> str:
+    """Coefficients, folded away where curves say what they do together."""
+    if not card.effects or card.summary is not None:
+        return shown
+    return element("details", element("summary", "The weights that the curves are made of") + shown)
 
 
 def document(title: str, content: str) -> str:
@@ -86,8 +98,8 @@ def _part(name: str) -> str:
     return files("sottovoce.report").joinpath(name).read_text("utf-8")
 
 
-def _header(result: Result, card: Card) -> str:
-    links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title in SECTIONS)
+def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
+    links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title in sections)
     facts = (
         ("\u03b5", "none" if result.simulated else number(result.guarantee.epsilon)),
         ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),

@@ -1,0 +1,159 @@
+"""What each column adds to the score: a curve of a number, a level of each category. Asks nothing more.
+
+Effects are read off released weights and released marginals, so they cost nothing. Each is centred: over the
+records, as its marginal spreads them, it adds nothing on average."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from sottovoce.arrays import Matrix, Vector
+from sottovoce.data.columns import Column, Number
+
+if TYPE_CHECKING:
+    from sottovoce.features.marginals import Marginal
+    from sottovoce.model import Model
+
+POINTS = 101
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What one column adds to the score, at numbers of its declared range or at each of its levels.
+
+    `noise` is about how far the noise for privacy moves each value (sd), None where that is not known; the
+    chance of the sample comes on top. `importance` is the standard deviation of the effect over the records,
+    as the marginal spreads them. `output` names the class whose score it is, where there are several."""
+
+    column: str
+    places: Vector | None
+    levels: tuple[str, ...]
+    values: Vector
+    noise: Vector | None
+    importance: float
+    marginal: Marginal
+    output: str = ""
+
+    @property
+    def is_curve(self) -> bool:
+        return self.places is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as a table of the same."""
+        return {
+            "column": self.column,
+            "output": self.output,
+            "at": list(self.levels) if self.places is None else self.places.tolist(),
+            "effect": self.values.tolist(),
+            "noise": None if self.noise is None else self.noise.tolist(),
+            "importance": self.importance,
+        }
+
+
+def effects(model: Model) -> tuple[Effect, ...]:
+    """Effects of all columns that have a marginal, the most important first; interactions are left out."""
+    by_name = {marginal.name: marginal for marginal in model.marginals}
+    weights, unit = model.weights, model.scale[1] * model.schema.unit
+    outputs = tuple(map(str, model.classes_)) if len(weights) > 1 else ("",)
+    common = weights.mean(axis=0) if len(weights) > 1 else np.zeros(weights.shape[1])
+    found, place = [], 0
+    for column in model.schema.columns:
+        width = len(column.features)
+        if column.name in by_name:
+            shown = _Shown.of(column, by_name[column.name])
+            block = np.zeros((len(shown.basis), weights.shape[1]))
+            block[:, place : place + width] = unit * (shown.basis - shown.middle)
+            spread = unit * (shown.over_records - shown.middle)
+            sd = model.result.noise.of_terms(block, 1) if model.result.noise.deviations is not None else None
+            for output, own in zip(outputs, weights - common, strict=True):
+                over = spread @ own[place : place + width]
+                importance = math.sqrt(float(shown.shares @ over**2))
+                found.append(
+                    Effect(
+                        column.name,
+                        shown.places,
+                        shown.levels,
+                        block @ own,
+                        None if sd is None or np.isnan(sd).any() else sd,
+                        importance,
+                        by_name[column.name],
+                        output,
+                    )
+                )
+        place += width
+    return tuple(sorted(found, key=lambda effect: -effect.importance))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """Features of a column where its effect is shown, and where its records are, in what shares."""
+
+    places: Vector | None
+    levels: tuple[str, ...]
+    basis: Matrix
+    over_records: Matrix
+    shares: Vector
+
+    @property
+    def middle(self) -> Vector:
+        """Mean features of the records."""
+        found: Vector = self.shares @ self.over_records
+        return found
+
+    @classmethod
+    def of(cls, column: Column, marginal: Marginal) -> _Shown:
+        width, absent = len(column.features), () if marginal.missing is None else (marginal.missing,)
+        counted = np.maximum([*marginal.shares, *absent], 0.0)
+        shares = counted / counted.sum() if counted.sum() > 0.0 else np.full(counted.size, 1 / counted.size)
+        if not marginal.edges:
+            levels = tuple(name.removeprefix(f"{column.name}=") for name in column.features)
+            return cls(None, levels, np.eye(width), np.eye(width), shares)
+        assert isinstance(column, Number)
+        edges = np.array(marginal.edges)
+        places = np.linspace(edges[0], edges[-1], POINTS)
+        basis = _with_absent(column.basis(places.copy()), width)
+        over = _with_absent(column.basis((edges[1:] + edges[:-1]) / 2.0), width)
+        if absent:
+            over = np.vstack([over, np.eye(1, width, width - 1)])
+        return cls(places, (), basis, over, shares)
+
+
+def _with_absent(basis: Matrix, width: int) -> Matrix:
+    """Features of known numbers beside the one that says a number is missing."""
+    return np.hstack([basis, np.zeros((len(basis), width - basis.shape[1]))])
+
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def sparklines(found: tuple[Effect, ...], width: int = 24) -> str:
+    """A line a column for a terminal: its effect from low to high, and how much it matters."""
+    long = max((len(_called(effect)) for effect in found), default=0)
+    lines = [f"{'':{long}}  {'effect, low to high':{width}}  {'spread':>8}  {'noise':>8}"]
+    for effect in found:
+        noise = "" if effect.noise is None else f"{float(np.median(effect.noise)):.2g}"
+        drawn = _drawn(effect, width)
+        lines.append(f"{_called(effect):{long}}  {drawn:{width}}  {effect.importance:>8.3g}  {noise:>8}")
+    lines.append("spread: how far a column moves the score over the records (sd); noise: that of privacy")
+    return "\n".join(lines)
+
+
+def _called(effect: Effect) -> str:
+    return f"{effect.output}: {effect.column}" if effect.output else effect.column
+
+
+def _drawn(effect: Effect, width: int) -> str:
+    values = effect.values
+    if effect.is_curve:
+        values = values[np.linspace(0, values.size - 1, width).astype(int)]
+    low, high = float(values.min()), float(values.max())
+    if high - low < 1e-12:
+        return _BARS[1] * min(width, values.size)
+    heights = np.rint((values - low) / (high - low) * (len(_BARS) - 2)).astype(int) + 1
+    return "".join(_BARS[height] for height in heights[:width])

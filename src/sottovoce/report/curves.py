@@ -1,0 +1,125 @@
+"""The section on curves: each column's effect over its range, with the noise in it and the records below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sottovoce.report import axes
+from sottovoce.report.markup import element, number, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sottovoce.report.card import Card, DrawnEffect
+
+SHOWN = 12
+_FOOT = 30.0
+"""Height of the histogram below a curve."""
+
+
+def curves(card: Card) -> str:
+    """A figure a column, the most important first; after twelve, folded."""
+    goal = text(card.target) if card.target else "the target"
+    said = element(
+        "p",
+        f"What each column adds to the score for {goal}, the columns that move it most first. The band is "
+        "about two standard deviations of the noise for privacy; the chance of the sample comes on top. "
+        "Grey bars show the released marginal: how the records spread over the column.",
+    )
+    figures = [_figure(effect) for effect in card.effects]
+    shown = element("div", "".join(figures[:SHOWN]), class_="figures")
+    if len(figures) > SHOWN:
+        rest = element("summary", f"The other {len(figures) - SHOWN} columns")
+        shown += element("details", rest + element("div", "".join(figures[SHOWN:]), class_="figures"))
+    return said + shown + _numbers(card.effects)
+
+
+def _figure(effect: DrawnEffect) -> str:
+    spread = f"{text(effect.name)}: moves the score by {number(effect.importance)} (sd over the records)"
+    chart = _curve(effect) if effect.places else _levels(effect)
+    return element("figure", chart + element("figcaption", spread))
+
+
+def _upright(effect: DrawnEffect) -> axes.Scale:
+    reach = [2.0 * sd for sd in effect.noise] or [0.0] * len(effect.values)
+    low = min(value - sd for value, sd in zip(effect.values, reach, strict=True))
+    high = max(value + sd for value, sd in zip(effect.values, reach, strict=True))
+    scale = axes.upward(min(low, 0.0), max(high, 0.0), logarithmic=False)
+    return axes.Scale(scale.low, scale.high, scale.start - _FOOT, scale.end)
+
+
+def _curve(effect: DrawnEffect) -> str:
+    x = axes.Scale(effect.places[0], effect.places[-1], axes.LEFT, axes.WIDTH - axes.RIGHT)
+    y = _upright(effect)
+    points = list(zip(effect.places, effect.values, strict=True))
+    marks = [_bars(effect, x), _zero(y)]
+    if effect.noise:
+        above = [(at, v + 2.0 * sd) for (at, v), sd in zip(points, effect.noise, strict=True)]
+        below = [(at, v - 2.0 * sd) for (at, v), sd in zip(points, effect.noise, strict=True)]
+        outline = _places([*above, *reversed(below)], x, y)
+        marks.append(element("g", element("polygon", points=outline), class_="band"))
+    marks.append(element("polyline", class_="line", points=_places(points, x, y)))
+    frame = axes.frame(x, y, below=effect.name, beside="effect on the score", marks=x.ticks())
+    label = f"Effect of {effect.name}, from {number(effect.values[0])} to {number(effect.values[-1])}."
+    return _svg(frame + "".join(marks), label)
+
+
+def _levels(effect: DrawnEffect) -> str:
+    x, y = axes.across(len(effect.values)), _upright(effect)
+    marks = [_zero(y)]
+    most = max([*effect.shares, 1e-9])
+    for step, (name, value) in enumerate(zip(effect.levels, effect.values, strict=True)):
+        at, top = x.place(step), _FOOT * max(effect.shares[step], 0.0) / most
+        floor = axes.HEIGHT - axes.BOTTOM
+        marks.append(element("rect", class_="share", x=at - 5.0, y=floor - top, width=10.0, height=top))
+        if effect.noise:
+            ends = y.place(value - 2.0 * effect.noise[step]), y.place(value + 2.0 * effect.noise[step])
+            marks.append(element("line", class_="whisker", x1=at, x2=at, y1=ends[0], y2=ends[1]))
+        said = f"{name}: {number(value)}"
+        dot = element("circle", class_="dot", cx=at, cy=y.place(value), r=3.4)
+        marks.append(element("g", element("title", text(said)) + dot, class_="mark", data_tip=said))
+    frame = axes.frame(x, y, below=effect.name, beside="effect on the score", marks=())
+    names = ", ".join(effect.levels[:6])
+    return _svg(frame + "".join(marks), f"Effect of {effect.name} at {names}.")
+
+
+def _zero(y: axes.Scale) -> str:
+    at = y.place(0.0)
+    return element("line", class_="zero", x1=axes.LEFT, x2=axes.WIDTH - axes.RIGHT, y1=at, y2=at)
+
+
+def _bars(effect: DrawnEffect, x: axes.Scale) -> str:
+    most, floor = max([*effect.shares, 1e-9]), axes.HEIGHT - axes.BOTTOM
+    found = []
+    for low, high, share in zip(effect.edges[:-1], effect.edges[1:], effect.shares, strict=True):
+        top = _FOOT * max(share, 0.0) / most
+        wide = max(0.5, x.place(high) - x.place(low))
+        found.append(element("rect", class_="share", x=x.place(low), y=floor - top, width=wide, height=top))
+    return "".join(found)
+
+
+def _places(points: Sequence[tuple[float, float]], x: axes.Scale, y: axes.Scale) -> str:
+    return " ".join(f"{x.place(at):.1f},{y.place(value):.1f}" for at, value in points)
+
+
+def _svg(content: str, label: str) -> str:
+    view = f"0 0 {axes.WIDTH:g} {axes.HEIGHT:g}"
+    return element("svg", content, class_="chart", viewBox=view, role="img", aria_label=label)
+
+
+def _numbers(effects: Sequence[DrawnEffect]) -> str:
+    """The same as a table: nine places of a curve, every level of a category."""
+    rows = []
+    for effect in effects:
+        chosen = np.unique(np.linspace(0, len(effect.values) - 1, 9).astype(int)) if effect.places else None
+        for step in range(len(effect.values)) if chosen is None else chosen.tolist():
+            at = number(effect.places[step]) if effect.places else text(effect.levels[step])
+            noise = number(effect.noise[step]) if effect.noise else ""
+            cells = (text(effect.name), at, number(effect.values[step]), noise)
+            rows.append(element("tr", "".join(element("td", cell) for cell in cells)))
+    head = "".join(element("th", name, scope="col") for name in ("column", "at", "effect", "noise (sd)"))
+    table = element("table", element("thead", element("tr", head)) + element("tbody", "".join(rows)))
+    summary = element("summary", "The curves as numbers")
+    return element("details", summary + element("div", table, class_="scroll"))

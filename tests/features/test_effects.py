@@ -1,0 +1,101 @@
+"""Effects of columns: read off released numbers, they add up to the score, and the page draws them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.data.schema import Numeric, Schema, Target
+from sottovoce.features.effects import POINTS, sparklines
+from sottovoce.report import render
+from tests.features.test_additive import SCHEMA, people
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return sv.fit(people(3_000), SCHEMA, epsilon=2.0, delta=1e-6, model="additive", simulate=0)
+
+
+def test_effects_differ_as_scores_do(model: Any) -> None:
+    import pyarrow as pa
+
+    age = {effect.column: effect for effect in model.effects()}["age"]
+    ages = np.array([10.0, 30.0, 45.0, 80.0])
+    table = pa.table({"age": ages, "income": [1e4] * 4, "region": ["north"] * 4})
+    scores = model.decision_function(table)
+    shown = np.interp(ages, age.places, age.values)
+    np.testing.assert_allclose(np.diff(shown), np.diff(scores), rtol=1e-6, atol=1e-6)
+
+
+def test_effects_are_centred_over_the_marginal_and_ordered_by_their_spread(model: Any) -> None:
+    found = model.effects()
+    assert [effect.importance for effect in found] == sorted(
+        (effect.importance for effect in found), reverse=True
+    )
+    assert found[0].column == "age"
+    region = {effect.column: effect for effect in found}["region"]
+    shares = np.maximum([*region.marginal.shares, region.marginal.missing], 0.0)
+    assert abs(float(shares @ region.values)) < 1e-9
+    assert region.levels == ("north", "south", "region is missing")
+
+
+def test_every_effect_has_the_sd_of_its_noise(model: Any) -> None:
+    for effect in model.effects():
+        assert effect.noise is not None
+        assert effect.noise.shape == effect.values.shape
+        assert np.all(effect.noise > 0.0)
+
+
+def test_effects_of_several_classes_compare_each_with_their_mean() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 1.0, 3_000)
+    y = np.digitize(x + 0.2 * rng.standard_normal(3_000), [0.3, 0.7])
+    import pyarrow as pa
+
+    schema = Schema((Numeric("x", 0.0, 1.0),), Target("y", classes=(0, 1, 2)))
+    table = pa.table({"x": x, "y": y})
+    model = sv.fit(table, schema, epsilon=3.0, delta=1e-6, model="additive", simulate=0)
+    found = {effect.output: effect.values for effect in model.effects()}
+    assert sorted(found) == ["0", "1", "2"]
+    np.testing.assert_allclose(sum(found.values()), np.zeros(POINTS), atol=1e-9)
+
+
+def test_a_terminal_gets_a_line_a_column(model: Any) -> None:
+    lines = sparklines(model.effects()).splitlines()
+    assert len(lines) == 2 + len(SCHEMA.columns)
+    assert lines[1].startswith("age")
+
+
+class Parsed(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sections: list[str] = []
+        self.charts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "section":
+            self.sections.append(given["id"] or "")
+        if tag == "svg" and "Effect of" in (given.get("aria-label") or ""):
+            self.charts.append(given["aria-label"] or "")
+
+
+def test_the_page_draws_every_column_and_says_the_same_in_a_table(model: Any) -> None:
+    page = render(model.result, model.card())
+    parsed = Parsed()
+    parsed.feed(page)
+    assert "curves" in parsed.sections
+    assert len(parsed.charts) == len(SCHEMA.columns)
+    assert "The curves as numbers" in page
+
+
+def test_a_linear_model_has_no_curves() -> None:
+    linear = sv.fit(people(500), SCHEMA, epsilon=2.0, delta=1e-6, simulate=0)
+    parsed = Parsed()
+    parsed.feed(render(linear.result, linear.card()))
+    assert "curves" not in parsed.sections
+    assert linear.effects() == ()
