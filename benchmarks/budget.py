@@ -15,18 +15,18 @@ import numpy as np
 
 import sottovoce as sv
 from benchmarks.utility import minimum, records, risk_of, spent_share
+from sottovoce.methods.budget_schedule import Growing, Tracking
 from sottovoce.methods.majorize import Majorize
-from sottovoce.methods.shares import Equal, Growing, Tracking
 
 FREE = {
-    "equal shares, plain steps": Majorize(shares=Equal(), relaxation=1.0),
-    "equal shares": Majorize(shares=Equal()),
+    "equal shares, plain steps": Majorize(shares=Growing(power=0.0), relaxation=1.0),
+    "equal shares": Majorize(shares=Growing(power=0.0)),
     "growing shares (default)": Majorize(shares=Growing()),
     "growing faster, power 1": Majorize(shares=Growing(1.0)),
     "growing, plain steps": Majorize(relaxation=1.0),
 }
 AIMED = {
-    "equal shares": Equal(),
+    "equal shares": Growing(power=0.0),
     "growing shares": Growing(),
     "tracking (default)": Tracking(0.003),
     "tracking, twice even": Tracking(0.003, most=2.0),

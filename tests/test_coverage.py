@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 import sottovoce as sv
+from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.cubic import Cubic
-from sottovoce.methods.loop import Goal, Method
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.measurement import scalar_pays
 from sottovoce.privacy.noise import SimulatedNoise

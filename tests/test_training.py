@@ -10,7 +10,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import PureEvent, Query
-from sottovoce.methods.loop import Goal
+from sottovoce.methods.base import Goal
 from sottovoce.methods.majorize import Majorize
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle

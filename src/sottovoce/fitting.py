@@ -42,7 +42,7 @@ from sottovoce.training import minimize
 if TYPE_CHECKING:
     from sottovoce.data.cell import Label
     from sottovoce.data.columns import Target
-    from sottovoce.methods.loop import Method
+    from sottovoce.methods.base import Method
     from sottovoce.result import Tolerance
 
 LOGISTIC = "logistic"

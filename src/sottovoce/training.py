@@ -16,8 +16,8 @@ from sottovoce.data.machine import MEGABYTE, require_memory
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.inference.request import Inference
+from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
-from sottovoce.methods.loop import Goal, Method
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from sottovoce.errors import BudgetExceeded
-from sottovoce.methods.loop import Goal, Method
+from sottovoce.methods.base import Goal, Method
 from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, SmallestEigenvalue
 
 if TYPE_CHECKING:

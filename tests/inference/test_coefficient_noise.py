@@ -12,7 +12,7 @@ import sottovoce as sv
 from sottovoce.inference.coefficient_noise import UNSAID, CoefficientNoise
 from sottovoce.methods.designs import Designer
 from sottovoce.methods.majorizers import MajorizerShape
-from sottovoce.methods.propagation import NO_STEP, Passage, variances
+from sottovoce.methods.noise_propagation import NO_STEP, StepNoise, variances
 from tests import problems
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -73,11 +73,11 @@ def test_noise_of_linear_steps_is_what_simulated_steps_leave() -> None:
     for length, scale in zip(lengths, scales, strict=True):
         runs = runs - length * (curvature * runs + rng.normal(scale=scale, size=runs.shape))
         last.append(runs)
-    passages = [Passage(p, s, curvature) for p, s in zip(lengths, scales, strict=True)]
+    step_noises = [StepNoise(p, s, curvature) for p, s in zip(lengths, scales, strict=True)]
     for averaged in (1, 3):
         exact = np.var(np.mean(last[-averaged:], axis=0), axis=0)
         weights = [float(place >= 5 - averaged) / averaged for place in range(5)]
-        assert np.allclose(variances(passages, weights), exact, rtol=0.03)
+        assert np.allclose(variances(step_noises, weights), exact, rtol=0.03)
 
 
 def test_noise_is_not_stated_where_no_step_was_taken() -> None:

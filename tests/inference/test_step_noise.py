@@ -12,7 +12,7 @@ from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.curvature import Bend
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.noise_account import START, NoiseAccount, Place
-from sottovoce.methods.propagation import NO_STEP, UNFOLLOWED, Passage
+from sottovoce.methods.noise_propagation import NO_STEP, UNFOLLOWED, StepNoise
 from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import LARGEST_TURNED, by_hessian, turned_noise
 from sottovoce.questions import Answer, Geometry
@@ -86,7 +86,7 @@ def test_noise_of_steps_that_turn_is_what_simulated_steps_leave() -> None:
     """Random bases, lengths and curvatures that share no direction; in a mean of points, too."""
     rng = np.random.default_rng(1)
     problem = problems.logistic(50, 3).problem
-    passages, points = [], np.zeros((60_000, 3))
+    step_noises, points = [], np.zeros((60_000, 3))
     reached = []
     for _ in range(4):
         basis = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -95,18 +95,18 @@ def test_noise_of_steps_that_turn_is_what_simulated_steps_leave() -> None:
         noise = rng.normal(size=points.shape) * np.sqrt((0.2 * lengths) ** 2 + beside)
         points = points - ((points @ basis) * lengths * curvature + noise) @ basis.T
         reached.append(points)
-        passages.append(Passage(lengths, 0.2, curvature, basis, beside))
+        step_noises.append(StepNoise(lengths, 0.2, curvature, basis, beside))
     for weights in ([0.0, 0.0, 0.0, 1.0], [0.0, 0.2, 0.3, 0.5]):
         mean = sum(weight * point for weight, point in zip(weights, reached, strict=True))
         exact = np.cov(np.asarray(mean).T)
-        found = turned_noise(passages, weights, problem)
+        found = turned_noise(step_noises, weights, problem)
         assert found.covariance is not None
         assert np.allclose(found.covariance, exact, atol=0.02 * float(np.trace(exact)))
         assert np.allclose(found.deviations, np.sqrt(np.diag(exact)), rtol=0.02)
 
 
 def test_a_step_by_a_hessian_has_the_noise_of_both_its_answers() -> None:
-    """Newton's step from noisy answers, drawn again and again, scatters as its passage says."""
+    """Newton's step from noisy answers, drawn again and again, scatters as its step_noise says."""
     rng = np.random.default_rng(2)
     hessian, gradient = np.diag([1.0, 2.0, 4.0]), np.array([1.0, -1.0, 2.0])
     scale, drawn = 0.03, []
@@ -115,12 +115,12 @@ def test_a_step_by_a_hessian_has_the_noise_of_both_its_answers() -> None:
         noisy = hessian + (noise + noise.T) / np.sqrt(2.0)
         drawn.append(-np.linalg.solve(noisy, gradient + rng.normal(scale=0.05, size=3)))
     step = -gradient / np.diag(hessian)
-    passage = by_hessian(Answer(gradient, 0.05, 1), Answer(hessian, scale, 1), step)
-    assert passage is not None
-    assert passage.basis is not None
-    stated = np.abs(passage.basis) @ passage.added
+    step_noise = by_hessian(Answer(gradient, 0.05, 1), Answer(hessian, scale, 1), step)
+    assert step_noise is not None
+    assert step_noise.basis is not None
+    stated = np.abs(step_noise.basis) @ step_noise.added
     assert np.allclose(stated, np.var(drawn, axis=0), rtol=0.1)
-    assert np.allclose(passage.lengths @ np.abs(passage.basis), 1.0 / np.diag(hessian))
+    assert np.allclose(step_noise.lengths @ np.abs(step_noise.basis), 1.0 / np.diag(hessian))
 
 
 def test_noise_of_accelerated_steps_is_what_simulated_steps_leave() -> None:
@@ -162,7 +162,7 @@ def test_a_hessian_too_large_to_follow_leaves_the_length_of_its_step() -> None:
 def test_a_step_along_negative_curvature_adds_its_own_noise_and_keeps_what_was_there() -> None:
     bend = Bend(lambda g: (g, -0.5), units=1, noise=0.1, settles=True)
     step = bend.passed(Step(np.array([0.0, 2.0, 0.0])), -0.5)
-    assert step.passage is not None
+    assert step.step_noise is not None
     account, problem = NoiseAccount(), problems.sigmoid(50, 3).problem
     account.add(problem, Answer(np.ones(3), 0.3, 1), Step(-np.ones(3)))
     before = account.left(problem, Place(1)).deviations
@@ -171,7 +171,7 @@ def test_a_step_along_negative_curvature_adds_its_own_noise_and_keeps_what_was_t
     assert before is not None
     assert after is not None
     assert np.sum(after**2 - before**2) == pytest.approx((2.0 * 0.1 / 0.5) ** 2)
-    lost = bend.passed(Step(np.array([0.0, 2.0, 0.0])), -0.01).passage
+    lost = bend.passed(Step(np.array([0.0, 2.0, 0.0])), -0.01).step_noise
     assert lost is not None
     assert 3 * float(np.mean(lost.added)) == pytest.approx(4.0)
 
@@ -196,12 +196,12 @@ def test_noise_is_that_of_the_steps_that_led_to_the_point_returned() -> None:
 def test_many_steps_of_many_weights_are_kept_by_their_lengths() -> None:
     problem, lengths = problems.logistic(50, 3).problem, np.array([0.1, 0.2, 0.3])
     gradient = Answer(np.ones(3), 0.3, 1)
-    step = Step(-lengths, passage=Passage(lengths, 0.3, None))
+    step = Step(-lengths, step_noise=StepNoise(lengths, 0.3, None))
     whole, short = NoiseAccount(), NoiseAccount(room=4)
     for account in (whole, short):
         account.add(problem, gradient, step)
         account.add(problem, gradient, step)
-    assert all(passage.lengths.size == 1 for passage in short.passages)
+    assert all(step_noise.lengths.size == 1 for step_noise in short.step_noises)
     finely, evenly = (account.left(problem, Place(2)).deviations for account in (whole, short))
     assert finely is not None
     assert evenly is not None

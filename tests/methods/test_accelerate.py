@@ -10,8 +10,8 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.accelerate import Accelerate
+from sottovoce.methods.base import Goal
 from sottovoce.methods.choice import WIDE, chosen
-from sottovoce.methods.loop import Goal
 from sottovoce.methods.wide_coordinates import composed, outstanding
 from sottovoce.problem import Problem
 from sottovoce.questions import Geometry

@@ -11,13 +11,13 @@ from scipy import sparse
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt import Adapt
-from sottovoce.methods.adapt_paces import share
-from sottovoce.methods.coordinates import Belief, Coordinates, Spreads, groups
-from sottovoce.methods.heard import Curves, HeardGradient, contradiction
-from sottovoce.methods.log_odds import LIMITS, log_odds, secants
-from sottovoce.methods.outlook import Outlook
-from sottovoce.methods.posterior import Posterior
-from sottovoce.methods.second_moments import SecondMoments
+from sottovoce.methods.adapt.coordinates import Coordinates, Prior, Spreads, groups
+from sottovoce.methods.adapt.observation import GradientObservation, SecantCurvature, contradiction
+from sottovoce.methods.adapt.posterior import Posterior
+from sottovoce.methods.adapt.schedule import share
+from sottovoce.methods.adapt.second_moments import SecondMoments
+from sottovoce.methods.expected_excess import ExpectedExcess
+from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
 from sottovoce.questions import Answer, Moments
 from tests import problems
 
@@ -190,11 +190,11 @@ def test_one_sum_of_squares_is_shared_evenly_and_the_constant_stays_apart() -> N
 
 def test_coordinates_have_mean_square_one_and_a_cap_that_grows_with_the_budget() -> None:
     problem = table(6).problem
-    belief = Belief(1.4, 1.0, 0.19, 1.2)
+    prior = Prior(1.4, 1.0, 0.19, 1.2)
     found = moments(np.array([0.1, 0.01, 0.05, 0.2, 0.1, 0.3]), 1e-6)
     caps = []
     for mu in (1.0, 100.0, 1e4):
-        chosen = Coordinates.chosen(found, problem, belief, mu)
+        chosen = Coordinates.chosen(found, problem, prior, mu)
         whole = chosen.diagonal / chosen.counted
         assert whole[:-1].mean() == pytest.approx(1.0)
         caps.append(chosen.geometry.cap / math.sqrt(whole.sum()))
@@ -252,10 +252,10 @@ def test_limits_down_to_a_half_cost_next_to_no_bias_and_lower_ones_do() -> None:
 
 
 def test_more_noise_costs_more_and_never_more_than_doing_nothing() -> None:
-    outlook = Outlook(np.ones(20), np.full(20, 0.1), 0.19)
-    found = [outlook.excess(noise) for noise in (1e-4, 1e-2, 1e-1, 1e3)]
+    model = ExpectedExcess(np.ones(20), np.full(20, 0.1), 0.19)
+    found = [model.excess(noise) for noise in (1e-4, 1e-2, 1e-1, 1e3)]
     assert found == sorted(found)
-    assert found[-1] == pytest.approx(outlook.at_stake)
+    assert found[-1] == pytest.approx(model.at_stake)
     # where noise is small, half its expected square in the metric of the Hessian
     assert found[0] == pytest.approx(0.5 * 20 * 1e-8 / 0.19, rel=1e-3)
 
@@ -267,11 +267,11 @@ def heard(
     rng, size = np.random.default_rng(seed), truth.size
     moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
     posterior = Posterior.prior(moments, 1.0, np.zeros(size), 1, 1.4)
-    curves = Curves(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
+    curves = SecantCurvature(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
     u = np.zeros((1, size))
     for _ in range(steps):
         answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        posterior.hear(HeardGradient(u, answer, noise, lambda _reached: curves), noise)
+        posterior.update(GradientObservation(u, answer, noise, lambda _reached: curves), noise)
         u = posterior.estimate
     return posterior, float(((u - truth) ** 2).sum())
 
@@ -306,12 +306,12 @@ def test_only_what_is_not_the_minimizer_is_contradicted_by_gradients() -> None:
     chance alone, even if each answer says little; weights far short of it are, by answers asked beyond."""
     rng = np.random.default_rng(3)
     truth, bends = rng.standard_normal((1, 50)), np.geomspace(0.01, 1.0, 50)
-    curves = Curves(np.ones(1), np.ones(1), 1.0)
+    curves = SecantCurvature(np.ones(1), np.ones(1), 1.0)
     answers = []
     for _ in range(30):
         u = truth * rng.uniform(0.2, 0.8)
         answer = bends * (u - truth) + 0.3 * rng.standard_normal((1, 50))
-        answers.append(HeardGradient(u, answer, 0.3, lambda _reached: curves))
+        answers.append(GradientObservation(u, answer, 0.3, lambda _reached: curves))
     assert contradiction(answers, truth) < 3.0
     assert contradiction(answers, 0.1 * truth) > 6.0
 
@@ -363,14 +363,14 @@ def heard_twice(
     posterior = Posterior.prior(
         SecondMoments(np.ones(size), np.eye(size), 0.1, 1e-4), 1.0, np.zeros(size), 1, 1.4
     )
-    curves = Curves(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
+    curves = SecantCurvature(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
     u, answers = np.zeros((1, size)), []
     for noise in noises:
         answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        answers.append(HeardGradient(u, answer, noise, lambda _reached: curves))
-        posterior.hear(answers[-1], 0.05)
+        answers.append(GradientObservation(u, answer, noise, lambda _reached: curves))
+        posterior.update(answers[-1], 0.05)
         u = posterior.estimate
-    again, left = posterior.heard_again(answers, u)
+    again, left = posterior.smooth(answers, u)
     return u, again, float(np.mean(left))
 
 

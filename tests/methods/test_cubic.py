@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.accounting.events import Query
+from sottovoce.methods.base import Goal
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.cubic_model import CubicModel, minimize_cubic
-from sottovoce.methods.loop import Goal
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from tests import problems

@@ -10,7 +10,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.methods.least_penalty import LeastPenalty
+from sottovoce.methods.adapt.least_penalty import LeastPenalty
 from sottovoce.questions import Moments
 
 BLOCKS = ((2, 5), (5, 9))

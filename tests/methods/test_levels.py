@@ -11,7 +11,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.certificate import Levels, norm_bound, scalar_margin, spectral_margin
-from sottovoce.methods import loop
+from sottovoce.methods import base
 from sottovoce.methods.registry import METHODS
 from tests import problems
 
@@ -40,25 +40,25 @@ class Handed:
 
 @pytest.fixture
 def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
-    """The level behind every bound a walk could state, read off its answers and margins."""
+    """The level behind every bound a state could state, read off its answers and margins."""
     found = Handed()
-    asked = {name: getattr(loop.Walk, name) for name in ("gradient", "hessian", "smallest_eigenvalue")}
+    asked = {name: getattr(base.State, name) for name in ("gradient", "hessian", "smallest_eigenvalue")}
 
-    def gradient(walk: Any, units: int, ask: Any = None) -> Any:
-        here = asked["gradient"](walk, units, ask)
+    def gradient(state: Any, units: int, ask: Any = None) -> Any:
+        here = asked["gradient"](state, units, ask)
         found.gradient.append(here.level)
         return here
 
-    def hessian(walk: Any, here: Any, units: int, ask: Any = None) -> Any:
-        answer, seen = asked["hessian"](walk, here, units, ask)
-        excess = seen.eigenvalue_margin / answer.scale - math.sqrt(2.0 * walk.problem.dim)
+    def hessian(state: Any, here: Any, units: int, ask: Any = None) -> Any:
+        answer, seen = asked["hessian"](state, here, units, ask)
+        excess = seen.eigenvalue_margin / answer.scale - math.sqrt(2.0 * state.problem.dim)
         found.curvature.append(math.exp(-(excess**2) / 2.0))
-        found.planned &= walk.levels.curvature_tested or found.curvature[-1] == 0.0
+        found.planned &= state.levels.curvature_tested or found.curvature[-1] == 0.0
         return answer, seen
 
-    def smallest_eigenvalue(walk: Any, here: Any, units: int) -> Any:
-        answer = asked["smallest_eigenvalue"](walk, here, units)
-        excess = walk.evidence.eigenvalue_margin / answer.scale
+    def smallest_eigenvalue(state: Any, here: Any, units: int) -> Any:
+        answer = asked["smallest_eigenvalue"](state, here, units)
+        excess = state.evidence.eigenvalue_margin / answer.scale
         found.curvature.append(0.5 * math.erfc(excess / math.sqrt(2.0)))
         return answer
 
@@ -67,7 +67,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
         ("hessian", hessian),
         ("smallest_eigenvalue", smallest_eigenvalue),
     ):
-        monkeypatch.setattr(loop.Walk, name, watched)
+        monkeypatch.setattr(base.State, name, watched)
     return found
 
 

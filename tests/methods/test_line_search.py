@@ -6,7 +6,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.certificate import Levels
-from sottovoce.methods.loop import Evidence, Walk
+from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, GridRelease, Release
 from sottovoce.privacy.noise import SimulatedNoise
@@ -22,11 +22,11 @@ RELEASES = [AboveThreshold(), GridRelease()]
 
 def stand(
     risk: sv.Risk, w: np.ndarray, budget: sv.Budget = GENEROUS, seed: int = 0
-) -> tuple[Walk, sv.Ledger]:
+) -> tuple[State, sv.Ledger]:
     ledger = sv.Ledger(budget)
     ask = Oracle(risk, ledger.run(budget), SimulatedNoise(seed))
     levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=True)
-    return Walk(ask=ask, levels=levels, w=w, watch=lambda row: None), ledger
+    return State(ask=ask, levels=levels, w=w, watch=lambda row: None), ledger
 
 
 def exact_evidence(risk: sv.Risk, w: np.ndarray, units: int) -> Evidence:
@@ -38,10 +38,10 @@ def test_the_longest_step_with_enough_decrease_is_taken(release: Release) -> Non
     """The noise is 1e-5 of the decreases compared, none of which is that close to what is asked."""
     risk = problems.logistic(n=200_000)
     w = 3.0 * np.ones(5)
-    walk, _ = stand(risk, w)
+    state, _ = stand(risk, w)
     curve = Curve.of(risk.problem)
-    here = exact_evidence(risk, w, walk.ask.units_left // 4)
-    step = Backtracking(curve=curve, release=release).gradient_step(walk, here)
+    here = exact_evidence(risk, w, state.ask.units_left // 4)
+    step = Backtracking(curve=curve, release=release).gradient_step(state, here)
     gradient = risk.gradient(w)
     squared = float(gradient @ gradient)
     lengths = 20.0 * (0.6 / curve.smoothness) * 0.6 ** np.arange(6)
@@ -54,11 +54,11 @@ def test_the_longest_step_with_enough_decrease_is_taken(release: Release) -> Non
 def test_uphill_the_fallback_is_taken_and_the_search_is_paid(release: Release) -> None:
     risk = problems.logistic(n=200_000)
     w = 3.0 * np.ones(5)
-    walk, ledger = stand(risk, w)
-    units = walk.ask.units_left // 4
+    state, ledger = stand(risk, w)
+    units = state.ask.units_left // 4
     uphill = Evidence(w=w, gradient=Answer(-risk.gradient(w), 1e-9, units))
     curve = Curve.of(risk.problem)
-    step = Backtracking(curve=curve, release=release).gradient_step(walk, uphill)
+    step = Backtracking(curve=curve, release=release).gradient_step(state, uphill)
     assert step.vector == pytest.approx(0.6 / curve.smoothness * risk.gradient(w), rel=1e-9)
     (grant,) = ledger.history
     assert grant.units == step.units
@@ -74,12 +74,12 @@ def test_negative_curvature_is_followed_as_far_as_it_pays(release: Release) -> N
     risk = sv.Risk(
         sv.Records.from_arrays(X, y, target=(-1.0, 1.0)), sv.losses.GemanMcClure(), sv.regularizers.L2(0.0)
     )
-    walk, _ = stand(risk, np.zeros(1))
+    state, _ = stand(risk, np.zeros(1))
     eigenvalue = risk.smallest_eigenvalue(np.zeros(1))
     curve = Curve.of(risk.problem)
-    here = exact_evidence(risk, np.zeros(1), walk.ask.units_left // 4)
+    here = exact_evidence(risk, np.zeros(1), state.ask.units_left // 4)
     rule = Backtracking(curve=curve, release=release)
-    step = rule.curvature_step(walk, here, np.ones(1), eigenvalue)
+    step = rule.curvature_step(state, here, np.ones(1), eigenvalue)
     fallback = rule.share.curvature_fallback(rule.noise, curve, eigenvalue)
     lengths = 20.0 * fallback * 0.5 ** np.arange(5)
     enough = [
@@ -91,9 +91,9 @@ def test_negative_curvature_is_followed_as_far_as_it_pays(release: Release) -> N
 
 def test_a_search_that_cannot_be_paid_takes_the_fallback_and_touches_nothing() -> None:
     watched = WatchedRisk(problems.logistic())
-    walk, ledger = stand(watched, np.ones(5))  # type: ignore[arg-type]
-    here = Evidence(w=walk.w, gradient=Answer(np.ones(5), 1.0, walk.ask.units_left + 1))
-    step = Backtracking(curve=Curve(1.0, 1.0)).gradient_step(walk, here)
+    state, ledger = stand(watched, np.ones(5))  # type: ignore[arg-type]
+    here = Evidence(w=state.w, gradient=Answer(np.ones(5), 1.0, state.ask.units_left + 1))
+    step = Backtracking(curve=Curve(1.0, 1.0)).gradient_step(state, here)
     assert step.vector == pytest.approx(-0.6 * np.ones(5))
     assert step.units == 0
     assert watched.touched == 0
@@ -103,12 +103,12 @@ def test_a_search_that_cannot_be_paid_takes_the_fallback_and_touches_nothing() -
 def test_a_noisy_direction_of_any_length_stays_within_the_public_limit() -> None:
     risk = problems.logistic()
     for release in RELEASES:
-        walk, _ = stand(risk, np.ones(5))
-        here = Evidence(w=walk.w, gradient=Answer(np.full(5, 1e9), 1e9, walk.ask.units_left // 2))
-        step = Backtracking(curve=Curve(1.0, 1.0), release=release).gradient_step(walk, here)
+        state, _ = stand(risk, np.ones(5))
+        here = Evidence(w=state.w, gradient=Answer(np.full(5, 1e9), 1e9, state.ask.units_left // 2))
+        step = Backtracking(curve=Curve(1.0, 1.0), release=release).gradient_step(state, here)
         assert np.linalg.norm(step.vector) <= risk.problem.weight_limit * (1 + 1e-9)
     with pytest.raises(sv.errors.ParameterError, match="limit"):
-        walk.ask.grid(walk.w, np.full(5, 1e9), 1.0, 0.5, 3, 1000)
+        state.ask.grid(state.w, np.full(5, 1e9), 1.0, 0.5, 3, 1000)
 
 
 def test_the_grids_noise_is_what_was_charged() -> None:

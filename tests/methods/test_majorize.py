@@ -15,12 +15,12 @@ from scipy import linalg, sparse
 import sottovoce as sv
 from sottovoce.accounting.events import Query
 from sottovoce.certificate import Levels
+from sottovoce.methods.adaptive_damping import AdaptiveDamping, adaptive_damping, seen_through_noise
+from sottovoce.methods.base import Goal, State
+from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.designs import Design
-from sottovoce.methods.loop import Goal, Walk
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
-from sottovoce.methods.pursuit import Pursuit, pursuit, seen_through_noise
-from sottovoce.methods.shares import Equal, Growing, Shares, Tracking
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Problem
@@ -41,11 +41,11 @@ def sparse_records(n: int, dim: int, nonzeros: int, seed: int = 0, intercept: bo
     return sv.Records.from_arrays(X, y, labels=(-1, 1), nonzeros=nonzeros, intercept=intercept)
 
 
-def walk_of(risk: sv.Risk, seed: int = 0, budget: sv.Budget = BUDGET) -> tuple[Walk, sv.Ledger]:
+def walk_of(risk: sv.Risk, seed: int = 0, budget: sv.Budget = BUDGET) -> tuple[State, sv.Ledger]:
     ledger = sv.Ledger(budget)
     ask = Oracle(risk, ledger.run(budget), SimulatedNoise(seed))
     levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
-    return Walk(ask=ask, levels=levels, w=np.zeros(risk.dim), watch=lambda row: None), ledger
+    return State(ask=ask, levels=levels, w=np.zeros(risk.dim), watch=lambda row: None), ledger
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(6, 12))
@@ -74,15 +74,15 @@ def test_every_shape_lies_above_the_hessian_wherever_it_is(
     """Each lift fails with probability e^-8; the seeds are fixed."""
     held = sparse_records(3000, 12, 3, seed)
     risk = sv.Risk(held, loss, sv.regularizers.Tukey(1e-3))
-    walk, _ = walk_of(risk, seed)
-    units = walk.ask.units_left // 3
+    state, _ = walk_of(risk, seed)
+    units = state.ask.units_left // 3
     match shape:
         case MajorizerShape.DENSE:
-            rule = Majorized.above_gram(walk.ask.gram(units), risk.problem)
+            rule = Majorized.above_gram(state.ask.gram(units), risk.problem)
             assert rule.basis is not None
             Q = (rule.basis * rule.curvature) @ rule.basis.T
         case MajorizerShape.DIAGONAL:
-            Q = np.diag(Majorized.above_squares(walk.ask.gram_diagonal(units), risk.problem).curvature)
+            Q = np.diag(Majorized.above_squares(state.ask.gram_diagonal(units), risk.problem).curvature)
         case MajorizerShape.SCALAR:
             Q = np.diag(Majorized.above_rows(risk.problem).curvature)
     rng = np.random.default_rng(seed)
@@ -150,10 +150,12 @@ def test_wide_problems_get_more_steps_and_noisy_ones_more_damping() -> None:
 def test_each_shape_pays_for_its_own_question_and_no_other(
     shape: MajorizerShape, query: Query | None
 ) -> None:
-    walk, ledger = walk_of(problems.logistic())
+    state, ledger = walk_of(problems.logistic())
     design = Design(shape=shape, steps=15, damping=0.1, expected=1.0)
-    found = pursuit(walk, walk.ask.units_left // 10, Majorize().designer(walk.problem, 1.0), design)
-    assert isinstance(found, Pursuit)
+    found = adaptive_damping(
+        state, state.ask.units_left // 10, Majorize().designer(state.problem, 1.0), design
+    )
+    assert isinstance(found, AdaptiveDamping)
     assert (found.majorizer.basis is not None) is (shape is MajorizerShape.DENSE)
     assert [grant.event.query for grant in ledger.history] == ([] if query is None else [query])
 
@@ -163,12 +165,12 @@ def test_what_noise_leaves_in_the_predictor_is_known() -> None:
     risk = problems.logistic(n=5000)
     gram = Answer(risk.gram(), 1e-3, 1)
     rule = replace(Majorized.above_gram(gram, risk.problem, 1.5), damping=0.05)
-    walk, _ = walk_of(risk)
-    here = walk.gradient(walk.ask.units_left // 10)
+    state, _ = walk_of(risk)
+    here = state.gradient(state.ask.units_left // 10)
     rng, varied = np.random.default_rng(0), []
     for _ in range(4000):
         noise = Answer(0.01 * rng.standard_normal(5), 0.01, 1)
-        step = rule.gradient_step(walk, replace(here, gradient=noise)).vector
+        step = rule.gradient_step(state, replace(here, gradient=noise)).vector
         varied.append(step @ gram.value @ step)
     assert rule.basis is not None
     spectrum = np.diag(rule.basis.T @ gram.value @ rule.basis)
@@ -286,12 +288,12 @@ def test_a_wide_model_pays_for_its_norm_alone() -> None:
     assert true <= outcome.certificate.gradient_norm_at_most
 
 
-@pytest.mark.parametrize("rule", [Equal(), Growing(), Growing(power=2.0), Tracking(0.01)])
-def test_shares_never_exceed_what_is_left(rule: Shares) -> None:
-    walk, _ = walk_of(problems.logistic())
+@pytest.mark.parametrize("rule", [Growing(power=0.0), Growing(), Growing(power=2.0), Tracking(0.01)])
+def test_shares_never_exceed_what_is_left(rule: BudgetSchedule) -> None:
+    state, _ = walk_of(problems.logistic())
     left = 10**9
     for visit in range(9):
-        units = rule.units(walk, left, visit, 9)
+        units = rule.units(state, left, visit, 9)
         assert 0 <= units <= left
         left -= units
     if not isinstance(rule, Tracking):
@@ -299,22 +301,22 @@ def test_shares_never_exceed_what_is_left(rule: Shares) -> None:
 
 
 def test_growing_shares_grow_and_add_up() -> None:
-    walk, _ = walk_of(problems.logistic())
+    state, _ = walk_of(problems.logistic())
     left, given = 10**12, []
     for visit in range(16):
-        given.append(Growing().units(walk, left, visit, 16))
+        given.append(Growing().units(state, left, visit, 16))
         left -= given[-1]
     assert given == sorted(given)
     assert given[-1] / given[0] == pytest.approx(4.0, rel=1e-3)
 
 
 def test_tracking_is_cheap_far_from_the_goal_and_dear_near_it() -> None:
-    walk, _ = walk_of(problems.logistic(n=20_000))
-    far = walk.gradient(walk.ask.units_left // 100)
-    walk.evidence = replace(far, gradient=Answer(np.full(5, 1.0), 1e-6, 1))
-    cheap = Tracking(1e-3).units(walk, walk.ask.units_left, 1, 3)
-    walk.evidence = replace(far, gradient=Answer(np.full(5, 1e-4), 1e-6, 1))
-    dear = Tracking(1e-3).units(walk, walk.ask.units_left, 1, 3)
+    state, _ = walk_of(problems.logistic(n=20_000))
+    far = state.gradient(state.ask.units_left // 100)
+    state.evidence = replace(far, gradient=Answer(np.full(5, 1.0), 1e-6, 1))
+    cheap = Tracking(1e-3).units(state, state.ask.units_left, 1, 3)
+    state.evidence = replace(far, gradient=Answer(np.full(5, 1e-4), 1e-6, 1))
+    dear = Tracking(1e-3).units(state, state.ask.units_left, 1, 3)
     assert 3.9 * cheap < dear
 
 
@@ -331,13 +333,13 @@ def test_relaxed_steps_descend_without_noise() -> None:
     """c (1 - c/2) > 0: from any start, for a majorizer that is above."""
     risk = problems.sigmoid(n=2000)
     rule = Majorized.above_gram(Answer(risk.gram(), 1e-9, 1), risk.problem, relaxation=1.5)
-    walk, _ = walk_of(risk)
-    here = walk.gradient(walk.ask.units_left // 10)
+    state, _ = walk_of(risk)
+    here = state.gradient(state.ask.units_left // 10)
     for seed in range(5):
         w = 3.0 * np.random.default_rng(seed).standard_normal(5)
         for _ in range(20):
             g = risk.gradient(w)
-            p = rule.gradient_step(walk, replace(here, gradient=Answer(g, 1e-9, 1))).vector
+            p = rule.gradient_step(state, replace(here, gradient=Answer(g, 1e-9, 1))).vector
             assert risk.value(w + p) <= risk.value(w) + 0.75 * 0.5 * float(g @ p) * 0.99 / 1.5 + 1e-15
             w = w + p
 
@@ -350,9 +352,9 @@ def test_five_thousand_dense_columns_release_and_use_their_gram_matrix() -> None
     risk = sv.Risk(
         sv.Records.from_arrays(X, np.where(X[:, 0] > 0, 1, -1), labels=(-1, 1)), sv.losses.Logistic()
     )
-    walk, _ = walk_of(risk, 0, sv.Budget(epsilon=20.0, delta=1e-5))
-    gram = walk.ask.gram(walk.ask.units_left // 10)
+    state, _ = walk_of(risk, 0, sv.Budget(epsilon=20.0, delta=1e-5))
+    gram = state.ask.gram(state.ask.units_left // 10)
     step = Majorized.above_gram(gram, risk.problem).gradient_step(
-        walk, walk.gradient(walk.ask.units_left // 10)
+        state, state.gradient(state.ask.units_left // 10)
     )
     assert np.isfinite(step.vector).all()

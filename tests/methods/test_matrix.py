@@ -56,7 +56,7 @@ def test_every_method_runs_within_its_budget_and_says_why_it_stopped(
     n, budget, tolerance = SITUATIONS[situation]
     chosen = risk_of(risk, n, symmetric=situation.startswith("easy"))
     batched = by_name(method).amplified(
-        chosen.problem, np.zeros(3), sv.methods.loop.Goal(tolerance=tolerance, confidence=0.99), budget
+        chosen.problem, np.zeros(3), sv.methods.Goal(tolerance=tolerance, confidence=0.99), budget
     )
     ledger = (
         sv.Ledger(budget, currency="renyi", order=1024 if budget.epsilon < 0.1 else 16)

@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.certificate import Levels
-from sottovoce.methods.loop import Walk, follow
+from sottovoce.methods.base import State, follow
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.registry import METHODS
 from sottovoce.methods.steps import ShortStep
@@ -63,18 +63,18 @@ def test_every_second_order_method_escapes_in_95_of_100_runs(risk: sv.Risk, meth
 
 
 def test_without_the_curvature_query_noisy_descent_is_slower(risk: sv.Risk) -> None:
-    """Same noise, same steps, same number of visits as `opt` took: the walk has not come as far down.
+    """Same noise, same steps, same number of visits as `opt` took: the state has not come as far down.
 
-    The walk starts within noise of a point from which descent grows by a factor 1.125 a step."""
+    The state starts within noise of a point from which descent grows by a factor 1.125 a step."""
     behind = []
     for seed in range(10):
         result = sv.minimize(risk, budget=BUDGET, method="opt", tolerance=TOLERANCE, simulate=seed)
         ask = Oracle(risk, sv.Ledger(BUDGET).run(BUDGET), SimulatedNoise(seed))
         levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
-        walk = Walk(ask=ask, levels=levels, w=np.zeros(2), watch=lambda row: None)
-        units = ask.price(Gradient(walk.w), 0.4 * TOLERANCE.gradient / np.sqrt(2.0))
+        state = State(ask=ask, levels=levels, w=np.zeros(2), watch=lambda row: None)
+        units = ask.price(Gradient(state.w), 0.4 * TOLERANCE.gradient / np.sqrt(2.0))
         plain = CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
-        follow(plain, walk, len(result.trace))
-        behind.append(risk.value(walk.w) - risk.value(result.weights))
+        follow(plain, state, len(result.trace))
+        behind.append(risk.value(state.w) - risk.value(result.weights))
     assert np.mean(behind) > 0.01
     assert np.median(behind) > 0.0

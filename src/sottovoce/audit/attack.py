@@ -15,7 +15,7 @@ from sottovoce.accounting.gdp import epsilon_of, mu_of
 from sottovoce.audit.bounds import prove
 from sottovoce.audit.canary import CanaryShape, Playback, Tap, likelihood_ratio
 from sottovoce.errors import ParameterError
-from sottovoce.methods.loop import Goal, Method
+from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.registry import by_name
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for

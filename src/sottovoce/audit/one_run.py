@@ -26,7 +26,7 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.audit import planted
 from sottovoce.errors import ParameterError
-from sottovoce.methods.loop import Method
+from sottovoce.methods.base import Method
 from sottovoce.training import minimize
 
 EPSILONS = np.linspace(0.0, 12.0, 97)

@@ -29,7 +29,7 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.loop import Method
+    from sottovoce.methods.base import Method
 
 SOFTMAX = "softmax"
 

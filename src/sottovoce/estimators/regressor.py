@@ -20,7 +20,7 @@ from sottovoce.result import Tolerance
 from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
-    from sottovoce.methods.loop import Method
+    from sottovoce.methods.base import Method
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # as above

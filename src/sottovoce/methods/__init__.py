@@ -1,9 +1,9 @@
 """Optimizers. Each sees public constants and noisy answers, never data."""
 
+from sottovoce.methods.base import Goal, Method, Rule, State, follow
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.gradient_descent import GradientDescent
-from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
 from sottovoce.methods.paper.trust_region import Tr, TrBatch
@@ -22,13 +22,13 @@ __all__ = [
     "OptBatch",
     "OptSearch",
     "Rule",
+    "State",
     "Step",
     "Tr",
     "TrBatch",
     "TwoPhase",
     "TwoPhaseBatch",
     "TwoPhaseSearch",
-    "Walk",
     "by_name",
     "follow",
 ]

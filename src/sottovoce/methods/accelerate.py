@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.adapt_paces import share
-from sottovoce.methods.bends import Bends
-from sottovoce.methods.flow import Flow
+from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+from sottovoce.methods.adapt.schedule import share
+from sottovoce.methods.expected_excess import moved_by
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
-from sottovoce.methods.outlook import moved_by
-from sottovoce.methods.propagation import expected_bend
+from sottovoce.methods.noise_propagation import expected_bend
+from sottovoce.methods.quadratic_model import QuadraticModel
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice
 from sottovoce.problem import matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.methods.loop import Walk
+    from sottovoce.methods.base import State
     from sottovoce.problem import Problem
     from sottovoce.questions import Question, Questions
 
@@ -65,15 +65,15 @@ class Accelerate(LearnedMethod):
     def forms_gram(self, problem: Problem) -> bool:
         return matrix_fits(problem.columns)
 
-    def prepared(self, walk: Walk, whole: int, kept: int) -> AcceleratedDescent:
-        ask, problem = walk.ask, walk.problem
-        belief = Bends(problem).belief
+    def prepared(self, state: State, whole: int, kept: int) -> AcceleratedDescent:
+        ask, problem = state.ask, state.problem
+        prior = ExpectedCurvature(problem).prior
         gram_units = int(whole * self.gram_share) if self.forms_gram(problem) else 0
         moments_units = int(whole * self.moments_share)
         mu = math.sqrt(ask.mu_squared(max(1, whole - moments_units - gram_units - kept)))
-        chosen = learned_twice(walk, moments_units, belief, mu)
+        chosen = learned_twice(state, moments_units, prior, mu)
         if gram_units:
-            wide = WideCoordinates.flattened(walk, chosen, gram_units, belief, mu)
+            wide = WideCoordinates.flattened(state, chosen, gram_units, prior, mu)
         else:
             wide = WideCoordinates.unflattened(chosen)
         return AcceleratedDescent(ask.reshaped(wide.geometry), wide, mu, self.steps)
@@ -90,16 +90,16 @@ class AcceleratedDescent(LearnedDescent):
     steps: int
     noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
-    def followed(self, walk: Walk, kept: int) -> Vector:
+    def followed(self, state: State, kept: int) -> Vector:
         geometry, problem = self.wide.geometry, self.inside.problem
-        u = geometry.from_user(walk.w)
+        u = geometry.from_user(state.w)
         speed, mean, weight = np.zeros_like(u), np.zeros_like(u), 0
         length = self.length
         scales: list[float] = []
         counted: list[int] = []
         for step in range(self.steps):
             there = problem.within_limit(u + _MOMENTUM * speed)
-            units = int((walk.ask.units_left - kept) * share(step, self.steps))
+            units = int((state.ask.units_left - kept) * share(step, self.steps))
             answer = self.inside.ask(self._question(there), units)
             gradient = answer.value.reshape(problem.outputs, -1)
             if len(gradient) > 1:
@@ -109,10 +109,10 @@ class AcceleratedDescent(LearnedDescent):
             counted.append(answer.units if step >= self.steps * (1.0 - _AVERAGED) - 1.0 else 0)
             scales.append(answer.scale)
             mean, weight = mean + counted[-1] * u, weight + counted[-1]
-            note(walk, "accelerated step", answer, geometry.to_user(u))
+            note(state, "accelerated step", answer, geometry.to_user(u))
         shares = [units / max(1, weight) for units in counted]
         self.noise = self._noise(length, scales, shares, mean / max(1, weight))
-        return walk.problem.within_limit(geometry.to_user(mean / max(1, weight)))
+        return state.problem.within_limit(geometry.to_user(mean / max(1, weight)))
 
     @property
     def trained(self) -> str:
@@ -121,11 +121,11 @@ class AcceleratedDescent(LearnedDescent):
 
     @property
     def length(self) -> float:
-        """Of a step: 1/L, L no less than any curvature expected, or shorter by what `Flow` says of the noise
-        that all steps gather. Momentum m makes of a step as much as 1/(1 - m) of them."""
+        """Of a step: 1/L, L no less than any curvature expected, or shorter by what `QuadraticModel` says of
+        the noise that all steps gather. Momentum m makes of a step as much as 1/(1 - m) of them."""
         problem = self.inside.problem
         bends = problem.curvature_high * self.wide.largest + max(0.0, problem.regularizer.curvature_high)
-        flow = Flow.expected(problem, self.wide.spectrum)
+        flow = QuadraticModel.expected(problem, self.wide.spectrum)
         noise = moved_by(self.inside, self._question(np.zeros(problem.dim))) / self.mu
         safe = 1.0 / bends
         reach = safe * self.steps / (1.0 - _MOMENTUM)

@@ -12,11 +12,11 @@ from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.methods.base import Goal, Method, Rule, State, follow
 from sottovoce.methods.curvature import curvature_of
-from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import measure
-from sottovoce.methods.paces import Adaptive, Average, Pace
-from sottovoce.methods.propagation import Passage
+from sottovoce.methods.noise_propagation import StepNoise
+from sottovoce.methods.step_sizes import Adaptive, Average, StepSize
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified
 from sottovoce.result import Outcome, Stop, TraceRow
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Vector
+    from sottovoce.methods.base import Evidence
     from sottovoce.methods.curvature import Bend
-    from sottovoce.methods.forecast import Prospect
-    from sottovoce.methods.loop import Evidence
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives, Questions
 
@@ -58,7 +58,7 @@ class BatchDescent(Method):
     fraction: float = 0.01
     passes: float = 20.0
     momentum: float = 0.9
-    pace: Pace = field(default_factory=Adaptive)
+    pace: StepSize = field(default_factory=Adaptive)
     looks: int = 2
     look_share: float = 0.05
     look_batch: int = 3
@@ -72,7 +72,7 @@ class BatchDescent(Method):
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
         if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
             raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
-        if not (isinstance(self.pace, Pace) and 0.0 < self.passes < math.inf):
+        if not (isinstance(self.pace, StepSize) and 0.0 < self.passes < math.inf):
             raise ParameterError("passes must be positive, and pace an object such as Adaptive(rate=0.05).")
 
     def batch(self, n: int) -> int:
@@ -83,10 +83,10 @@ class BatchDescent(Method):
         """Steps of a run on so many records."""
         return min(self.steps, max(self.looks, round(self.passes * n / self.batch(n))))
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.batch_descent_forecast import BatchProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.batch_descent_forecast import BatchForecaster
 
-        return BatchProspect(self)
+        return BatchForecaster(self)
 
     def amplified(
         self, problem: Problem, start: Vector, goal: Goal, budget: Budget
@@ -102,7 +102,7 @@ class BatchDescent(Method):
         if not ask.problem.shows_curvature and self.looks > 1:
             return self.fitted(ask.problem).run(ask, start, goal, watch)
         levels = Levels(confidence=goal.confidence, gradient_tests=2, curvature_tested=True)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        state = State(ask=ask, levels=levels, w=start, watch=watch)
         size, steps = self.batch(ask.problem.n), self.planned(ask.problem.n)
         units, look_units, kept = self.prices(ask.units_left, steps)
         rolling = Rolling(method=self, ask=ask.batched(size), units=units, start=start, steps=steps)
@@ -115,13 +115,13 @@ class BatchDescent(Method):
         stop = Stop.STEPS_EXHAUSTED
         for part in range(self.looks):
             if part:
-                stop = follow(look, walk, 1)
+                stop = follow(look, state, 1)
                 rolling.forget()
             if stop is Stop.STEPS_EXHAUSTED:
-                stop = follow(rolling, walk, (part + 1) * steps // self.looks - rolling.taken)
+                stop = follow(rolling, state, (part + 1) * steps // self.looks - rolling.taken)
             if stop is not Stop.STEPS_EXHAUSTED:
-                return walk.outcome(stop)
-        return walk.outcome(self._end(walk, goal, look, kept))
+                return state.outcome(stop)
+        return state.outcome(self._end(state, goal, look, kept))
 
     def fitted(self, problem: Problem) -> BatchDescent:
         """This method, without looks where the curvature cannot be asked for."""
@@ -132,21 +132,21 @@ class BatchDescent(Method):
         look, kept = int(total * self.look_share), int(total * self.measure_share)
         return (total - (self.looks - 1) * look - 2 * kept) // (steps + self.looks - 1), look, kept
 
-    def _end(self, walk: Walk, goal: Goal, look: Look, kept: int) -> Stop:
+    def _end(self, state: State, goal: Goal, look: Look, kept: int) -> Stop:
         """Measure where the descent ended, and compare with what was asked for."""
-        if goal.tolerance is None or not walk.problem.matrix_free:
-            stop = measure(walk, walk.levels, kept if walk.problem.forms_matrices else 0)
+        if goal.tolerance is None or not state.problem.matrix_free:
+            stop = measure(state, state.levels, kept if state.problem.forms_matrices else 0)
         else:
-            stop = replace(look, units=kept).measure(walk)
+            stop = replace(look, units=kept).measure(state)
         if stop is Stop.OUT_OF_BUDGET or goal.tolerance is None:
             return stop
-        assert walk.evidence is not None
+        assert state.evidence is not None
         test = Certified(goal.tolerance)
-        if not test.gradient(walk.evidence, walk.problem):
+        if not test.gradient(state.evidence, state.problem):
             return Stop.STEPS_EXHAUSTED
-        if test.curvature(walk.evidence, walk.problem):
+        if test.curvature(state.evidence, state.problem):
             return Stop.CERTIFIED
-        searched = walk.problem.matrix_free and not test.saddle(walk.evidence, walk.problem)
+        searched = state.problem.matrix_free and not test.saddle(state.evidence, state.problem)
         return Stop.WITHIN_NOISE if searched else Stop.STEPS_EXHAUSTED
 
 
@@ -174,8 +174,8 @@ class Rolling(Rule):
         self.since = 0
         self.gradient, self.squares = np.zeros_like(self.start), np.zeros_like(self.start)
 
-    def visit(self, walk: Walk) -> Stop | None:
-        here = walk.gradient(self.units, self.ask)
+    def advance(self, state: State) -> Stop | None:
+        here = state.gradient(self.units, self.ask)
         keep = self.method.momentum
         self.gradient = keep * self.gradient + (1.0 - keep) * here.gradient.value
         self.squares = SQUARES * self.squares + (1.0 - SQUARES) * here.gradient.value**2
@@ -190,16 +190,16 @@ class Rolling(Rule):
         )
         fade = min(1.0, (1.0 - self.taken / self.steps) / FADING)
         self.taken += 1
-        step = fade * self.method.pace.step(walk.problem, seen)
-        walk.record("batch step", here.gradient.units, step=Step(step, passage=self._passage(seen, step)))
+        step = fade * self.method.pace.step(state.problem, seen)
+        state.record("batch step", here.gradient.units, step=Step(step, step_noise=self._passage(seen, step)))
         return None
 
-    def _passage(self, seen: Average, step: Vector) -> Passage:
+    def _passage(self, seen: Average, step: Vector) -> StepNoise:
         """Lengths per unit of the mean gradient, taken as given; what momentum holds back arrives soon after,
         so that a step passes on noise as one without would."""
         mean = np.where(seen.gradient == 0.0, 1.0, seen.gradient)
         keep = self.method.momentum
-        return Passage(-step / mean, seen.scale, None, at_once=(1.0 - keep) / (1.0 - keep**self.since))
+        return StepNoise(-step / mean, seen.scale, None, at_once=(1.0 - keep) / (1.0 - keep**self.since))
 
 
 @final
@@ -212,32 +212,32 @@ class Look(Rule):
     units: int
     threshold: float
 
-    def visit(self, walk: Walk) -> Stop | None:
-        bend, here = self._look(walk)
+    def advance(self, state: State) -> Stop | None:
+        bend, here = self._look(state)
         direction, curvature = bend.downhill(here.gradient.value)
         spent = here.gradient.units + bend.units
         if curvature < -self.threshold - 2.0 * bend.noise:
-            length = 2.0 * abs(curvature) / walk.problem.hessian_lipschitz
+            length = 2.0 * abs(curvature) / state.problem.hessian_lipschitz
             step = bend.passed(Step(direction * length), curvature)
-            walk.record("negative curvature", spent, step=step)
+            state.record("negative curvature", spent, step=step)
         else:
-            walk.record("look", spent)
+            state.record("look", spent)
         return None
 
-    def measure(self, walk: Walk) -> Stop:
+    def measure(self, state: State) -> Stop:
         """A last look, where no matrix could certify, then all records' gradient for all that is left."""
         try:
-            bend, here = self._look(walk)
+            bend, here = self._look(state)
         except BudgetExceeded:
             return Stop.OUT_OF_BUDGET
-        walk.record("look", here.gradient.units + bend.units)
+        state.record("look", here.gradient.units + bend.units)
         assert here.smallest_eigenvalue is not None
-        stop = measure(walk, walk.levels, 0)
+        stop = measure(state, state.levels, 0)
         if stop is not Stop.OUT_OF_BUDGET:
-            assert walk.evidence is not None
-            walk.rayleigh(walk.evidence, here.smallest_eigenvalue)
+            assert state.evidence is not None
+            state.rayleigh(state.evidence, here.smallest_eigenvalue)
         return stop
 
-    def _look(self, walk: Walk) -> tuple[Bend, Evidence]:
-        here = walk.gradient(self.gradient_units, self.ask)
-        return curvature_of(walk.problem).look(walk, here, self.units, self.ask)
+    def _look(self, state: State) -> tuple[Bend, Evidence]:
+        here = state.gradient(self.gradient_units, self.ask)
+        return curvature_of(state.problem).look(state, here, self.units, self.ask)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import Levels, scalar_margin
 from sottovoce.methods.expected import bound_at_the_end, measurements
-from sottovoce.methods.forecast import Costs, Prospect
+from sottovoce.methods.forecast import Costs, Forecaster
 from sottovoce.questions import Gradient, Hessian, SmallestEigenvalue
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class BatchProspect(Prospect):
+class BatchForecaster(Forecaster):
     """Steps fade to nothing, so what they leave behind is the noise of a batch averaged over the momentum."""
 
     method: BatchDescent

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.accelerate import Accelerate
 from sottovoce.methods.adapt import Adapt
+from sottovoce.methods.base import Method
 from sottovoce.methods.cubic import Cubic
-from sottovoce.methods.loop import Method
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.registry import by_name
 from sottovoce.problem import matrix_fits

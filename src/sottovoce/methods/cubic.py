@@ -10,10 +10,10 @@ import numpy as np
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
+from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
+from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import CubicModel
-from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
-from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Questions
 
@@ -58,7 +58,7 @@ class Cubic(Method):
     fraction: float = 0.1
     relaxation: float = 1.4
     averaged: int = 3
-    shares: Shares | None = None
+    shares: BudgetSchedule | None = None
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.free_steps < 1 or self.averaged < 1:
@@ -75,10 +75,10 @@ class Cubic(Method):
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.cubic_forecast import CubicProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.cubic_forecast import CubicForecaster
 
-        return CubicProspect(self)
+        return CubicForecaster(self)
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         return True
@@ -95,7 +95,7 @@ class Cubic(Method):
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels, visits = self.levels(ask.problem, goal), self.visits(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        state = State(ask=ask, levels=levels, w=start, watch=watch)
         if goal.tolerance is not None:
             rule = CubicSteps(
                 method=self,
@@ -105,7 +105,7 @@ class Cubic(Method):
                 passes=self.passes,
                 aside=CubicReserve.of(self, ask.units_left, self.steps),
             )
-            return walk.outcome(follow(rule, walk, visits))
+            return state.outcome(follow(rule, state, visits))
         kept = int(ask.units_left * self.measure_share)
         curvature = kept if curvature_in_doubt(ask.problem, None) else 0
         rule = CubicSteps(
@@ -118,13 +118,13 @@ class Cubic(Method):
             kept=kept + curvature,
             relaxation=self.relaxation,
         )
-        walk.levels = levels.on_the_way()
-        stop = follow(rule, walk, visits)
+        state.levels = levels.on_the_way()
+        stop = follow(rule, state, visits)
         if stop is Stop.STEPS_EXHAUSTED:
             weights = (1.0 / len(rule.recent),) * len(rule.recent)
-            walk.rest(np.mean(rule.recent, axis=0), weights)
-            stop = measure(walk, levels.at_the_end(), curvature)
-        return walk.outcome(stop)
+            state.rest(np.mean(rule.recent, axis=0), weights)
+            stop = measure(state, levels.at_the_end(), curvature)
+        return state.outcome(stop)
 
 
 def _levels(goal: Goal, tests: int) -> Levels:
@@ -152,7 +152,7 @@ class CubicSteps(Rule):
 
     method: Cubic
     test: StoppingTest
-    shares: Shares
+    shares: BudgetSchedule
     bold: int
     passes: int
     aside: CubicReserve
@@ -167,30 +167,30 @@ class CubicSteps(Rule):
     def __post_init__(self) -> None:
         self.recent = deque(maxlen=self.method.averaged)
 
-    def visit(self, walk: Walk) -> Stop | None:
+    def advance(self, state: State) -> Stop | None:
         if not self.passes:
             return Stop.STEPS_EXHAUSTED
         held = self.kept + self.bold * (self.aside.hessian + self.aside.trials)
-        left = max(0, walk.ask.units_left - held)
-        before = walk.evidence
+        left = max(0, state.ask.units_left - held)
+        before = state.evidence
         visits = self.visit_number + self.passes - 2 * self.bold
-        here = walk.gradient(self.shares.units(walk, left, self.visit_number, visits))
+        here = state.gradient(self.shares.units(state, left, self.visit_number, visits))
         self.visit_number += 1
         self.passes -= 1
-        settled = self.test.gradient(here, walk.problem)
-        if settled and self.test.curvature(here, walk.problem):
-            walk.record("stop", here.gradient.units)
+        settled = self.test.gradient(here, state.problem)
+        if settled and self.test.curvature(here, state.problem):
+            state.record("stop", here.gradient.units)
             return self.test.verdict
         if (self.bold or settled) and self.passes:
-            return self._bold_step(walk, here, settled)
+            return self._bold_step(state, here, settled)
         if self.model is None or self.hessian is None:
-            walk.record("stop", here.gradient.units)
+            state.record("stop", here.gradient.units)
             return Stop.STEPS_EXHAUSTED
-        self._steady(walk.problem, before, here)
+        self._steady(state.problem, before, here)
         step = self.relaxation * self.model.settled(here.gradient.value).step(self.rung)
-        passage = by_hessian(here.gradient, self.hessian, step)
-        walk.record("newton step", here.gradient.units, step=Step(step, passage=passage))
-        self.recent.append(walk.w)
+        step_noise = by_hessian(here.gradient, self.hessian, step)
+        state.record("newton step", here.gradient.units, step=Step(step, step_noise=step_noise))
+        self.recent.append(state.w)
         return None
 
     def _steady(self, problem: Problem, before: Evidence | None, here: Evidence) -> None:
@@ -198,32 +198,32 @@ class CubicSteps(Rule):
         if before is not None and here.gradient_norm > before.gradient_norm + here.gradient_noise:
             self.rung = min(problem.hessian_lipschitz, 16.0 * self.rung)
 
-    def _bold_step(self, walk: Walk, here: Evidence, settled: bool) -> Stop | None:
+    def _bold_step(self, state: State, here: Evidence, settled: bool) -> Stop | None:
         self.bold = max(0, self.bold - 1)
-        hessian, here = walk.hessian(here, min(self.aside.hessian, walk.ask.units_left))
+        hessian, here = state.hessian(here, min(self.aside.hessian, state.ask.units_left))
         self.passes -= 1
         spent = here.gradient.units + hessian.units
-        if settled and self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if settled and self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
-        noise = hessian.scale * float(np.sqrt(2.0 * walk.problem.dim))
+        noise = hessian.scale * float(np.sqrt(2.0 * state.problem.dim))
         self.model, self.hessian = CubicModel.of(here.gradient.value, hessian.value, noise), hessian
-        step, paid = self._boldest(walk, self.model)
-        passage = by_hessian(here.gradient, hessian, step)
-        walk.record("cubic step", spent + paid, step=Step(step, paid, passage))
-        self.recent.append(walk.w)
+        step, paid = self._boldest(state, self.model)
+        step_noise = by_hessian(here.gradient, hessian, step)
+        state.record("cubic step", spent + paid, step=Step(step, paid, step_noise))
+        self.recent.append(state.w)
         return None
 
-    def _boldest(self, walk: Walk, model: CubicModel) -> tuple[Vector, int]:
+    def _boldest(self, state: State, model: CubicModel) -> tuple[Vector, int]:
         """The trial with the largest measured decrease that its model and its noise allow, else M's step."""
-        lipschitz = walk.problem.hessian_lipschitz
-        units = min(self.aside.trials, walk.ask.units_left)
+        lipschitz = state.problem.hessian_lipschitz
+        units = min(self.aside.trials, state.ask.units_left)
         self.rung = lipschitz
-        trials = self._trials(walk, model) if self.passes and units else []
+        trials = self._trials(state, model) if self.passes and units else []
         self.passes = max(0, self.passes - 1)
         if not trials:
             return model.step(lipschitz), 0
-        answer = walk.ask.trials(walk.w, np.stack([step for step, _ in trials]), units)
+        answer = state.ask.trials(state.w, np.stack([step for step, _ in trials]), units)
         best, chosen = 0.0, None
         for per_length, (step, rung) in zip(answer.value, trials, strict=True):
             length = float(np.linalg.norm(step))
@@ -232,13 +232,13 @@ class CubicSteps(Rule):
                 best, chosen, self.rung = shown, step, rung
         return (model.step(lipschitz) if chosen is None else chosen), answer.units
 
-    def _trials(self, walk: Walk, model: CubicModel) -> list[tuple[Vector, float]]:
+    def _trials(self, state: State, model: CubicModel) -> list[tuple[Vector, float]]:
         """A step for every rung that is long enough to be measured and ends within the public limit."""
-        rungs = [rung * walk.problem.hessian_lipschitz for rung in self.method.ladder]
+        rungs = [rung * state.problem.hessian_lipschitz for rung in self.method.ladder]
         trials = [(model.step(rung), rung) for rung in rungs]
         return [
             (step, rung)
             for step, rung in trials
-            if float(np.linalg.norm(step)) * walk.problem.radius >= _SHORTEST
-            and float(np.linalg.norm(walk.w + step)) < walk.problem.weight_limit
+            if float(np.linalg.norm(step)) * state.problem.radius >= _SHORTEST
+            and float(np.linalg.norm(state.w + step)) < state.problem.weight_limit
         ]

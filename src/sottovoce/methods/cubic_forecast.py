@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.methods import expected
+from sottovoce.methods.budget_schedule import Growing, Tracking
 from sottovoce.methods.cubic import CubicReserve
 from sottovoce.methods.forecast import Costs
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.questions import Hessian
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class CubicProspect(expected.FollowedProspect):
+class CubicForecaster(expected.FollowedForecaster):
     """A gradient, a Hessian and one release of trials at each bold step; then a gradient a step."""
 
     method: Cubic

@@ -13,13 +13,13 @@ import numpy as np
 from sottovoce.certificate import spectral_margin
 from sottovoce.errors import ParameterError
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
+from sottovoce.methods.noise_propagation import StepNoise
 from sottovoce.methods.noisy_lanczos import lowest_direction
-from sottovoce.methods.propagation import Passage
 from sottovoce.questions import CurvatureProduct, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.base import Evidence, State
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives
@@ -45,8 +45,8 @@ class Bend:
         two ways it went down is taken as given."""
         length = float(np.linalg.norm(step.vector))
         lost = length * min(1.0, self.noise / max(abs(eigenvalue), 1e-300))
-        passage = Passage(np.zeros(1), 0.0, None, beside=lost**2 / step.vector.size)
-        return replace(step, passage=passage)
+        step_noise = StepNoise(np.zeros(1), 0.0, None, beside=lost**2 / step.vector.size)
+        return replace(step, step_noise=step_noise)
 
 
 class Curvature(ABC):
@@ -54,12 +54,12 @@ class Curvature(ABC):
 
     @abstractmethod
     def look(
-        self, walk: Walk, here: Evidence, units: int, ask: Derivatives | None = None
+        self, state: State, here: Evidence, units: int, ask: Derivatives | None = None
     ) -> tuple[Bend, Evidence]:
         """Spend `units` on the lowest curvature at this point, which joins the evidence."""
 
     @abstractmethod
-    def price(self, walk: Walk, ask: Derivatives, noise: float, level: float) -> int:
+    def price(self, state: State, ask: Derivatives, noise: float, level: float) -> int:
         """Units for a look that mistakes the curvature by `noise` at most, but for a chance of `level`."""
 
 
@@ -69,15 +69,15 @@ class ByMatrix(Curvature):
     """One release of the whole Hessian; its eigenvectors are free."""
 
     def look(
-        self, walk: Walk, here: Evidence, units: int, ask: Derivatives | None = None
+        self, state: State, here: Evidence, units: int, ask: Derivatives | None = None
     ) -> tuple[Bend, Evidence]:
-        hessian, here = walk.hessian(here, units, ask)
-        noise = hessian.scale * math.sqrt(2.0 * walk.problem.dim) + hessian.sampling
+        hessian, here = state.hessian(here, units, ask)
+        noise = hessian.scale * math.sqrt(2.0 * state.problem.dim) + hessian.sampling
         return Bend(lambda g: downhill(hessian.value, g), hessian.units, noise, settles=True), here
 
-    def price(self, walk: Walk, ask: Derivatives, noise: float, level: float) -> int:
-        scale = noise / spectral_margin(1.0, walk.problem.dim, level)
-        return ask.price(Hessian(walk.w), scale)
+    def price(self, state: State, ask: Derivatives, noise: float, level: float) -> int:
+        scale = noise / spectral_margin(1.0, state.problem.dim, level)
+        return ask.price(Hessian(state.w), scale)
 
 
 @final
@@ -96,9 +96,9 @@ class ByProducts(Curvature):
             raise ParameterError("products must be at least 1 and measured strictly between 0 and 1.")
 
     def look(
-        self, walk: Walk, here: Evidence, units: int, ask: Derivatives | None = None
+        self, state: State, here: Evidence, units: int, ask: Derivatives | None = None
     ) -> tuple[Bend, Evidence]:
-        source, count = ask or walk.ask, self._count(walk.problem)
+        source, count = ask or state.ask, self._count(state.problem)
         last = int(units * self.measured)
         each, paid = (units - last) // count, 0
 
@@ -108,19 +108,19 @@ class ByProducts(Curvature):
             paid += answer.units
             return answer.value
 
-        direction = lowest_direction(product, walk.problem.dim, count)
+        direction = lowest_direction(product, state.problem.dim, count)
         answer = source.curvature_product(here.w, direction, last)
         rayleigh = float(direction @ answer.value)
-        here = walk.rayleigh(here, rayleigh)
+        here = state.rayleigh(here, rayleigh)
         noise = answer.scale + answer.sampling
         found = Bend(lambda g: (_signed(direction, g), rayleigh), paid + answer.units, noise, settles=False)
         return found, here
 
-    def price(self, walk: Walk, ask: Derivatives, noise: float, level: float) -> int:
+    def price(self, state: State, ask: Derivatives, noise: float, level: float) -> int:
         """Noise of that length in each product."""
-        scale = noise / math.sqrt(walk.problem.dim)
-        product = CurvatureProduct(walk.w, np.ones(walk.problem.dim))
-        return math.ceil(self._count(walk.problem) * ask.price(product, scale) / (1.0 - self.measured))
+        scale = noise / math.sqrt(state.problem.dim)
+        product = CurvatureProduct(state.w, np.ones(state.problem.dim))
+        return math.ceil(self._count(state.problem) * ask.price(product, scale) / (1.0 - self.measured))
 
     def _count(self, problem: Problem) -> int:
         return min(self.products, problem.dim)

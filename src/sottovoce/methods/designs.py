@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.flow import Flow, movement
 from sottovoce.methods.majorizers import MajorizerShape, diagonal_lift, spectral_lift
+from sottovoce.methods.quadratic_model import QuadraticModel, movement
 from sottovoce.problem import matrix_fits
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Design:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Designer:
-    """Compares majorizers by what the quadratic model of `Flow` expects of them.
+    """Compares majorizers by what the quadratic model of `QuadraticModel` expects of them.
 
     `mu` is what majorizer and gradients may cost together and `asked` the part the majorizer takes if it asks
     for anything. Before it has asked, eigenvalues of the second moments are taken to fall as 1/j from a
@@ -58,9 +58,9 @@ class Designer:
 
     def best(self) -> Design:
         """The shape, steps and damping with the least expected excess loss, few steps preferred."""
-        outlook, times = self._expected()
+        model, times = self._expected()
         found = [
-            self._damped(shape, outlook, self._bound(shape), self.steps * longer, times)
+            self._damped(shape, model, self._bound(shape), self.steps * longer, times)
             for shape in self._shapes()
             for longer in _LONGER
         ]
@@ -68,34 +68,39 @@ class Designer:
 
     def steepest(self) -> Design:
         """The shape with the least expected gradient after the method's own steps, undamped."""
-        outlook, times = self._expected()
+        model, times = self._expected()
 
         def expected(shape: MajorizerShape) -> float:
             flow = self.steps * self.relaxation / self._bound(shape)
-            return float(outlook.steepness(flow, self._noise(shape) * np.sqrt(times)))
+            return float(model.steepness(flow, self._noise(shape) * np.sqrt(times)))
 
         shape = min(self._shapes(), key=expected)
         return Design(shape=shape, steps=self.steps, damping=0.0, expected=expected(shape))
 
     def damping(self, design: Design, spectrum: Vector, bound: Vector, found: float) -> float:
         """Damping of the same steps for second moments as they were seen and a signal of sd `found`."""
-        outlook = Flow.expected(self.problem, spectrum, found)
-        return self._damped(design.shape, outlook, bound, design.steps).damping
+        model = QuadraticModel.expected(self.problem, spectrum, found)
+        return self._damped(design.shape, model, bound, design.steps).damping
 
     def _damped(
-        self, shape: MajorizerShape, outlook: Flow, bound: Vector, steps: int, times: Vector | float = 1.0
+        self,
+        shape: MajorizerShape,
+        model: QuadraticModel,
+        bound: Vector,
+        steps: int,
+        times: Vector | float = 1.0,
     ) -> Design:
         """The damping that suits a shape and a number of steps; each direction stands for `times`."""
         dampings = self.problem.smoothness * _DAMPINGS
         flow = steps * self.relaxation / (bound + dampings[:, None])
-        expected = outlook.excess(flow, self._noise(shape) * np.sqrt(times))
+        expected = model.excess(flow, self._noise(shape) * np.sqrt(times))
         place = int(np.argmin(expected))
         damping, least = float(dampings[place]), float(expected[place])
         return Design(shape=shape, steps=steps, damping=damping, expected=least)
 
-    def _expected(self) -> tuple[Flow, Vector]:
+    def _expected(self) -> tuple[QuadraticModel, Vector]:
         spectrum, times = self._levels
-        return Flow.expected(self.problem, spectrum, times=times), times
+        return QuadraticModel.expected(self.problem, spectrum, times=times), times
 
     def _shapes(self) -> list[MajorizerShape]:
         if self.problem.matrix_free or self.problem.clipped:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
-from sottovoce.methods.forecast import Prospect
+from sottovoce.methods.forecast import Forecaster
 from sottovoce.methods.measurement import scalar_pays
 from sottovoce.questions import Gradient, GradientNorm, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.certificate import Levels
+    from sottovoce.methods.budget_schedule import BudgetSchedule
     from sottovoce.methods.forecast import QueryNoise
-    from sottovoce.methods.shares import Shares
     from sottovoce.planning.quotes import Quotes
 
 _CONTRACTION = 0.5
@@ -31,7 +31,7 @@ class Path:
     certified: bool
 
 
-class FollowedProspect(Prospect):
+class FollowedForecaster(Forecaster):
     """The forecast of a method that certifies where its expected path ends; a tolerance is optional."""
 
     free: ClassVar[bool] = True
@@ -47,16 +47,16 @@ class FollowedProspect(Prospect):
         return self.curvature(quotes) <= tolerance.curvature and self.path(quotes).certified
 
 
-def expected_path(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: int) -> Path:
+def expected_path(quotes: Quotes, shares: BudgetSchedule, levels: Levels, left: int, visits: int) -> Path:
     """The visits as the shares would price them if each step halved the gradient down to its own noise.
 
     The first gradient is half as long as any can be; a step leaves behind the noise of its answer."""
     assert quotes.goal.tolerance is not None
-    walk, dim = quotes.walk(levels), quotes.problem.dim
+    state, dim = quotes.state(levels), quotes.problem.dim
     wanted, paid = quotes.goal.tolerance.gradient, list[int]()
     length = quotes.problem.gradient_ceiling(quotes.start) / 2.0
     for visit in range(visits):
-        units = shares.units(walk, left, visit, visits)
+        units = shares.units(state, left, visit, visits)
         if units < 1:
             return Path(tuple(paid), certified=False)
         left -= units
@@ -66,16 +66,18 @@ def expected_path(quotes: Quotes, shares: Shares, levels: Levels, left: int, vis
         seen = math.hypot(length, noise)
         if length < wanted and norm_bound(seen, scale, dim, levels.gradient)[0] <= wanted:
             return Path(tuple(paid), certified=True)
-        walk.evidence = quotes.seen(walk.w, seen, scale)
+        state.evidence = quotes.seen(state.w, seen, scale)
         length = max(_CONTRACTION * length, noise)
     return Path(tuple(paid), certified=False)
 
 
-def planned(quotes: Quotes, shares: Shares, levels: Levels, left: int, visits: int) -> tuple[int, ...]:
+def planned(
+    quotes: Quotes, shares: BudgetSchedule, levels: Levels, left: int, visits: int
+) -> tuple[int, ...]:
     """Units of each gradient of a run that takes all its steps."""
-    walk, paid = quotes.walk(levels), []
+    state, paid = quotes.state(levels), []
     for visit in range(visits):
-        paid.append(shares.units(walk, left, visit, visits))
+        paid.append(shares.units(state, left, visit, visits))
         left -= paid[-1]
     return tuple(paid)
 

@@ -75,7 +75,7 @@ class Forecast:
     curvature: float
 
 
-class Prospect(ABC):
+class Forecaster(ABC):
     """The forecast of one method, from its own prices. `free`: it also runs without a tolerance."""
 
     free: ClassVar[bool] = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
-from sottovoce.methods.loop import Evidence, Goal, Method, Rule, Walk, follow
+from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Certified, Never
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
 
@@ -30,10 +30,10 @@ class Remember(Rule):
     rule: Rule
     seen: list[Evidence] = field(default_factory=list)
 
-    def visit(self, walk: Walk) -> Stop | None:
-        stop = self.rule.visit(walk)
-        assert walk.evidence is not None
-        self.seen.append(walk.evidence)
+    def advance(self, state: State) -> Stop | None:
+        stop = self.rule.advance(state)
+        assert state.evidence is not None
+        self.seen.append(state.evidence)
         return stop
 
 
@@ -48,20 +48,20 @@ class Select(Rule):
     curvature_units: int
     measured: list[Evidence] = field(default_factory=list)
 
-    def visit(self, walk: Walk) -> Stop | None:
+    def advance(self, state: State) -> Stop | None:
         candidate = self.candidates[len(self.measured)]
-        walk.w, walk.place = candidate.w, candidate.place
-        here = walk.gradient(self.gradient_units)
+        state.w, state.place = candidate.w, candidate.place
+        here = state.gradient(self.gradient_units)
         spent = here.gradient.units
-        if self.test.gradient(here, walk.problem) and not self.test.curvature(here, walk.problem):
-            spent += walk.smallest_eigenvalue(here, self.curvature_units).units
-            assert walk.evidence is not None
-            here = walk.evidence
-        walk.record("selection", spent)
+        if self.test.gradient(here, state.problem) and not self.test.curvature(here, state.problem):
+            spent += state.smallest_eigenvalue(here, self.curvature_units).units
+            assert state.evidence is not None
+            here = state.evidence
+        state.record("selection", spent)
         self.measured.append(here)
-        if self.test.gradient(here, walk.problem) and self.test.curvature(here, walk.problem):
+        if self.test.gradient(here, state.problem) and self.test.curvature(here, state.problem):
             return self.test.verdict
-        walk.evidence = min(self.measured, key=lambda evidence: evidence.gradient_norm)
+        state.evidence = min(self.measured, key=lambda evidence: evidence.gradient_norm)
         return None
 
 
@@ -85,32 +85,32 @@ class GradientDescent(Method):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ParameterError(f"{name} must lie strictly between 0 and 1.")
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.gradient_descent_forecast import DescentProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.gradient_descent_forecast import DescentForecaster
 
-        return DescentProspect(self)
+        return DescentForecaster(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         tolerance = self.insist_tolerance(goal)
         levels = self.levels(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels.untested(), w=start, watch=watch)
+        state = State(ask=ask, levels=levels.untested(), w=start, watch=watch)
         units = self.step_units(ask.units_left)
         descent = Remember(
             rule=CurvatureDescent(step=ShortStep(), test=Never(), gradient_units=units, curvature_units=1)
         )
-        stop = follow(descent, walk, self.steps)
+        stop = follow(descent, state, self.steps)
         if stop is Stop.OUT_OF_BUDGET:
-            return walk.outcome(stop)
+            return state.outcome(stop)
         best = sorted(descent.seen, key=lambda evidence: evidence.gradient_norm)[: self.candidates]
         gradient, curvature = self.selection_units(ask.units_left, len(best), levels.curvature_tested)
-        walk.levels = levels
+        state.levels = levels
         selection = Select(
             candidates=best,
             test=Certified(tolerance),
             gradient_units=gradient,
             curvature_units=curvature,
         )
-        return walk.outcome(follow(selection, walk, len(best)))
+        return state.outcome(follow(selection, state, len(best)))
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         return goal.tolerance is not None and self.levels(problem, goal).curvature_tested

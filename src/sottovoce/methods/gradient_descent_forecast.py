@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.methods.forecast import Costs, Prospect, just_tested
+from sottovoce.methods.forecast import Costs, Forecaster, just_tested
 from sottovoce.methods.paper.constants import Curve, NoiseShare
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.questions import Gradient, SmallestEigenvalue
@@ -24,7 +24,7 @@ _ANY = 1e6
 
 @final
 @dataclass(frozen=True)
-class DescentProspect(Prospect):
+class DescentForecaster(Forecaster):
     """Short steps on one share of the budget, then fresh looks at the best iterates.
 
     A step 1/G along noise of sd s leaves a gradient of norm at most s behind in the long run: the data's

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.certificate import norm_bound, scalar_margin
-from sottovoce.methods.adapt_paces import share
-from sottovoce.methods.calibration import ROUNDS
+from sottovoce.methods.adapt.grouping import sharing
+from sottovoce.methods.adapt.length import ROUNDS
+from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected import gradients, measurements, shown
-from sottovoce.methods.forecast import Costs, Forecast, Prospect
-from sottovoce.methods.grouping import sharing
+from sottovoce.methods.forecast import Costs, Forecast, Forecaster
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.questions import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
 
@@ -26,7 +26,7 @@ _LEFT = 0.5
 
 @final
 @dataclass(frozen=True)
-class LearnedProspect(Prospect):
+class LearnedForecaster(Forecaster):
     """Moments, second moments, a gradient a step, and a measurement in the user's coordinates.
 
     Steps are priced as if asked in the user's coordinates: those they are asked in are not known before the

@@ -10,12 +10,12 @@ import numpy as np
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.methods.adaptive_damping import adaptive_damping
+from sottovoce.methods.base import Goal, Method, Rule, State, follow
+from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import minimize_cubic
 from sottovoce.methods.designs import Designer
-from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
 from sottovoce.methods.measurement import curvature_in_doubt, measure
-from sottovoce.methods.pursuit import pursuit
-from sottovoce.methods.shares import Growing, Shares, Tracking
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Vector
     from sottovoce.methods.designs import Design
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.methods.steps import StepRule
     from sottovoce.problem import Problem
     from sottovoce.questions import Questions
@@ -54,7 +54,7 @@ class Majorize(Method):
     curvature_share: float = 0.05
     measure_share: float = 0.05
     relaxation: float = 1.5
-    shares: Shares | None = None
+    shares: BudgetSchedule | None = None
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -65,21 +65,21 @@ class Majorize(Method):
         if not 0.0 < self.relaxation < 2.0:
             raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.majorize_forecast import MajorizeProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.majorize_forecast import MajorizeForecaster
 
-        return MajorizeProspect(self)
+        return MajorizeForecaster(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        state = State(ask=ask, levels=levels, w=start, watch=watch)
         aside = MajorizeReserve.of(self, ask.units_left, levels.curvature_tested)
         mu = math.sqrt(ask.mu_squared(ask.units_left))
         designer, design = self.designer(ask.problem, mu), self.design(ask.problem, mu, goal)
         try:
-            step = pursuit(walk, aside.gram, designer, design)
+            step = adaptive_damping(state, aside.gram, designer, design)
         except BudgetExceeded:
-            return walk.outcome(Stop.OUT_OF_BUDGET)
+            return state.outcome(Stop.OUT_OF_BUDGET)
         if goal.tolerance is not None:
             rule = Majorization(
                 step=step.majorizer,
@@ -88,7 +88,7 @@ class Majorize(Method):
                 visits=self.steps + 1,
                 curvature_units=aside.curvature,
             )
-            return walk.outcome(follow(rule, walk, self.steps + 1))
+            return state.outcome(follow(rule, state, self.steps + 1))
         rule = Majorization(
             step=step,
             test=Never(),
@@ -97,14 +97,14 @@ class Majorize(Method):
             curvature_units=aside.curvature,
             kept=aside.measured,
         )
-        walk.levels = replace(levels, gradient_tests=design.steps + 1).on_the_way()
-        stop = follow(rule, walk, design.steps)
+        state.levels = replace(levels, gradient_tests=design.steps + 1).on_the_way()
+        stop = follow(rule, state, design.steps)
         if stop is Stop.STEPS_EXHAUSTED:
-            walk.rest(rule.mean, tuple(rule.weights))
-            stop = measure(walk, levels.at_the_end(), aside.curvature)
-            noise = step.noise_left(walk.problem, walk.w, rule.weights)
-            return replace(walk.outcome(stop), noise=noise)
-        return walk.outcome(stop)
+            state.rest(rule.mean, tuple(rule.weights))
+            stop = measure(state, levels.at_the_end(), aside.curvature)
+            noise = step.noise_left(state.problem, state.w, rule.weights)
+            return replace(state.outcome(stop), noise=noise)
+        return state.outcome(stop)
 
     def designer(self, problem: Problem, mu: float) -> Designer:
         """What compares majorizers when the whole run may cost `mu`."""
@@ -153,7 +153,7 @@ class Majorization(Rule):
 
     step: StepRule
     test: StoppingTest
-    shares: Shares
+    shares: BudgetSchedule
     visits: int
     curvature_units: int
     kept: int = 0
@@ -161,34 +161,36 @@ class Majorization(Rule):
     mean: Vector = field(default_factory=lambda: np.zeros(1))
     weights: list[float] = field(default_factory=list)
 
-    def visit(self, walk: Walk) -> Stop | None:
-        left = walk.ask.units_left - self.curvature_units - self.kept
-        here = walk.gradient(self.shares.units(walk, left, self.visit_number, self.visits))
+    def advance(self, state: State) -> Stop | None:
+        left = state.ask.units_left - self.curvature_units - self.kept
+        here = state.gradient(self.shares.units(state, left, self.visit_number, self.visits))
         self.visit_number += 1
         spent = here.gradient.units
-        if not self.test.gradient(here, walk.problem):
-            walk.record("gradient step", spent, step=self.step.gradient_step(walk, here))
+        if not self.test.gradient(here, state.problem):
+            state.record("gradient step", spent, step=self.step.gradient_step(state, here))
             weight = (_LATE + 1.0) / (self.visit_number + _LATE)
-            self.mean = self.mean + (walk.w - self.mean) * weight
+            self.mean = self.mean + (state.w - self.mean) * weight
             self.weights = [*((1.0 - weight) * earlier for earlier in self.weights), weight]
             return None
-        if self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
         if not self.curvature_units:
-            walk.record("stop", spent)
+            state.record("stop", spent)
             return Stop.STEPS_EXHAUSTED
-        hessian, here = walk.hessian(here, self._curvature_price(walk))
+        hessian, here = state.hessian(here, self._curvature_price(state))
         spent += hessian.units
-        if self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
-        step = minimize_cubic(here.gradient.value, hessian.value, walk.problem.hessian_lipschitz)
-        walk.record("cubic step", spent, step=Step(step, passage=by_hessian(here.gradient, hessian, step)))
+        step = minimize_cubic(here.gradient.value, hessian.value, state.problem.hessian_lipschitz)
+        state.record(
+            "cubic step", spent, step=Step(step, step_noise=by_hessian(here.gradient, hessian, step))
+        )
         return None
 
-    def _curvature_price(self, walk: Walk) -> int:
+    def _curvature_price(self, state: State) -> int:
         """The units set aside for one Hessian, then as many again for a later one, within what is left."""
-        units = min(self.curvature_units, walk.ask.units_left)
-        self.curvature_units = min(self.curvature_units, (walk.ask.units_left - units) // 2)
+        units = min(self.curvature_units, state.ask.units_left)
+        self.curvature_units = min(self.curvature_units, (state.ask.units_left - units) // 2)
         return units

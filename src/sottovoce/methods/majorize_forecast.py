@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.methods import expected
+from sottovoce.methods.budget_schedule import Growing, Tracking
 from sottovoce.methods.forecast import Costs
 from sottovoce.methods.majorize import MajorizeReserve
 from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.methods.shares import Growing, Tracking
 from sottovoce.questions import Gram, GramDiagonal, Hessian
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class MajorizeProspect(expected.FollowedProspect):
+class MajorizeForecaster(expected.FollowedForecaster):
     """One question about the features, then a gradient a step."""
 
     method: Majorize

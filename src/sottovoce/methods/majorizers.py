@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.propagation import Passage
+from sottovoce.methods.noise_propagation import StepNoise
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.base import Evidence, State
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer
 
@@ -89,12 +89,12 @@ class Majorized(StepRule):
         """c / (Q + L) along each direction."""
         return np.asarray(self.relaxation / (self.curvature + self.damping))
 
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
+    def gradient_step(self, state: State, here: Evidence) -> Step:
         blocks = here.gradient.value.reshape(-1, self.curvature.size)
-        passage = Passage(self.lengths, here.gradient.scale, self.likely * self.curvature, self.basis)
+        step_noise = StepNoise(self.lengths, here.gradient.scale, self.likely * self.curvature, self.basis)
         if self.basis is None:
-            return Step((-blocks * self.lengths).ravel(), passage=passage)
-        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel(), passage=passage)
+            return Step((-blocks * self.lengths).ravel(), step_noise=step_noise)
+        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel(), step_noise=step_noise)
 
     def variance(self, w: Vector, spectrum: Vector) -> float:
         """Variance of the linear predictor, averaged over outputs, for second moments along the basis."""

@@ -15,15 +15,15 @@ import numpy as np
 from sottovoce.certificate import Levels, norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.loop import Goal, Method, Walk
-from sottovoce.methods.propagation import UNACCOUNTED
+from sottovoce.methods.base import Goal, Method, State
+from sottovoce.methods.noise_propagation import UNACCOUNTED
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Questions
     from sottovoce.questions.geometry import Geometry
@@ -33,24 +33,24 @@ _TYPICAL = 4.0
 """Gradient norm, in standard deviations of one noisy entry, at which two ways to measure are compared."""
 
 
-def measure(walk: Walk, levels: Levels, curvature_units: int) -> Stop:
+def measure(state: State, levels: Levels, curvature_units: int) -> Stop:
     """Spend what is left on the present point, so that the certificate speaks of the weights returned."""
-    walk.levels = levels
+    state.levels = levels
     try:
-        left = walk.ask.units_left - curvature_units
-        scalar = left // 2 if scalar_pays(walk.problem.dim, levels.gradient) else 0
-        here = walk.gradient(left - scalar)
+        left = state.ask.units_left - curvature_units
+        scalar = left // 2 if scalar_pays(state.problem.dim, levels.gradient) else 0
+        here = state.gradient(left - scalar)
         spent = here.gradient.units
         if scalar:
-            norm = walk.ask.gradient_norm(walk.w, scalar)
+            norm = state.ask.gradient_norm(state.w, scalar)
             spent += norm.units
             here = replace(here, norm=norm)
-            walk.evidence = here
+            state.evidence = here
         if curvature_units:
-            spent += walk.smallest_eigenvalue(here, curvature_units).units
+            spent += state.smallest_eigenvalue(here, curvature_units).units
     except BudgetExceeded:
         return Stop.OUT_OF_BUDGET
-    walk.record("measurement", spent)
+    state.record("measurement", spent)
     return Stop.FINISHED
 
 
@@ -79,7 +79,7 @@ class LearnedDescent(ABC):
     noise: CoefficientNoise
 
     @abstractmethod
-    def followed(self, walk: Walk, kept: int) -> Vector:
+    def followed(self, state: State, kept: int) -> Vector:
         """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
 
     @property
@@ -107,7 +107,7 @@ class LearnedMethod(Method):
                 raise ParameterError(f"{name} must be above 0 and at most 0.2.")
 
     @abstractmethod
-    def prepared(self, walk: Walk, whole: int, kept: int) -> LearnedDescent:
+    def prepared(self, state: State, whole: int, kept: int) -> LearnedDescent:
         """Ask for what the steps need to know: of `whole` units `kept` are for the end."""
 
     @abstractmethod
@@ -122,24 +122,24 @@ class LearnedMethod(Method):
         """The part of a budget of mu that is kept for questions after the steps. Public."""
         return 0.0
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.learned_forecast import LearnedProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.learned_forecast import LearnedForecaster
 
-        return LearnedProspect(self)
+        return LearnedForecaster(self)
 
     def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
-        walk = Walk(ask=ask, levels=levels, w=start, watch=watch)
+        state = State(ask=ask, levels=levels, w=start, watch=watch)
         whole = ask.units_left
         curvature = int(whole * self.curvature_share) if levels.curvature_tested else 0
         kept = curvature + int(whole * self.measure_share)
         try:
-            descent = self.prepared(walk, whole, kept)
-            walk.w = descent.followed(walk, kept)
+            descent = self.prepared(state, whole, kept)
+            state.w = descent.followed(state, kept)
         except BudgetExceeded:
-            return replace(walk.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
-        stop = measure(walk, levels, curvature)
-        outcome = walk.outcome(stop)
+            return replace(state.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
+        stop = measure(state, levels, curvature)
+        outcome = state.outcome(stop)
         if stop is Stop.FINISHED and goal.tolerance is not None:
             met = outcome.certificate.meets(goal.tolerance)
             stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
@@ -169,15 +169,15 @@ def in_learned_coordinates(geometry: Geometry) -> str:
     )
 
 
-def note(walk: Walk, kind: str, answer: Answer[Vector], there: Vector) -> None:
+def note(state: State, kind: str, answer: Answer[Vector], there: Vector) -> None:
     """A row of the trace: the gradient as asked, in learned coordinates; the step in user's weights."""
     row = TraceRow(
         kind=kind,
         gradient_norm=float(np.linalg.norm(answer.value)),
-        step_length=float(np.linalg.norm(there - walk.w)),
-        mu_squared=walk.ask.mu_squared(answer.units),
+        step_length=float(np.linalg.norm(there - state.w)),
+        mu_squared=state.ask.mu_squared(answer.units),
         gradient_noise=math.sqrt(answer.value.size) * answer.scale,
     )
-    walk.trace.append(row)
-    walk.watch(row)
-    walk.w = walk.problem.within_limit(there)
+    state.trace.append(row)
+    state.watch(row)
+    state.w = state.problem.within_limit(there)

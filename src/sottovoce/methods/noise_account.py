@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.propagation import NO_STEP, UNFOLLOWED, Passage, StepRecord, noise_along
+from sottovoce.methods.noise_propagation import NO_STEP, UNFOLLOWED, StepNoise, StepRecord, noise_along
 from sottovoce.methods.turned_steps import turned_noise
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ START = Place()
 class NoiseAccount:
     """How noise entered each step, and the curvature that gradients showed on the way."""
 
-    passages: list[Passage] = field(default_factory=list)
+    step_noises: list[StepNoise] = field(default_factory=list)
     seen: StepRecord = field(default_factory=lambda: StepRecord(np.ones(1)))
     room: int = _KEPT
     complete: bool = True
@@ -55,13 +55,13 @@ class NoiseAccount:
         if gradient is None:
             self.complete = False
             return
-        passage = step.passage or _along(gradient, step.vector)
-        mean = float(np.mean(passage.lengths))
-        self.seen.add(gradient, step.vector, passage.at_once * mean * step.vector.size)
-        self.passages.append(_of_one_output(passage, problem))
-        self.room -= _numbers(self.passages[-1])
+        step_noise = step.step_noise or _along(gradient, step.vector)
+        mean = float(np.mean(step_noise.lengths))
+        self.seen.add(gradient, step.vector, step_noise.at_once * mean * step.vector.size)
+        self.step_noises.append(_of_one_output(step_noise, problem))
+        self.room -= _numbers(self.step_noises[-1])
         if self.room < 0:
-            self.passages = [kept.even for kept in self.passages]
+            self.step_noises = [kept.even for kept in self.step_noises]
 
     def left(self, problem: Problem, place: Place) -> CoefficientNoise:
         """About what is left of all noise in the weights at that place."""
@@ -72,12 +72,12 @@ class NoiseAccount:
         most = problem.smoothness
         bend = np.full(1, self.seen.multiple(_LIKELY * most / problem.widest_row, most))
         taken = [
-            passage._replace(curvature=bend) if passage.curvature is None else passage
-            for passage in self.passages[: place.steps]
+            step_noise._replace(curvature=bend) if step_noise.curvature is None else step_noise
+            for step_noise in self.step_noises[: place.steps]
         ]
         weights = [0.0] * (place.steps - len(place.weights)) + list(place.weights)
         basis, columns = taken[0].basis, problem.columns
-        if any(passage.basis is not basis for passage in taken) or (
+        if any(step_noise.basis is not basis for step_noise in taken) or (
             basis is not None and len(basis) > columns
         ):
             return turned_noise(taken, weights, problem)
@@ -86,19 +86,19 @@ class NoiseAccount:
         return noise_along(basis, taken, weights, problem.outputs)
 
 
-def _along(gradient: Answer[Vector], step: Vector) -> Passage:
+def _along(gradient: Answer[Vector], step: Vector) -> StepNoise:
     """A step that is a number times the gradient."""
     length = float(np.linalg.norm(step)) / max(float(np.linalg.norm(gradient.value)), 1e-300)
-    return Passage(np.full(1, length), gradient.scale, None)
+    return StepNoise(np.full(1, length), gradient.scale, None)
 
 
-def _of_one_output(passage: Passage, problem: Problem) -> Passage:
+def _of_one_output(step_noise: StepNoise, problem: Problem) -> StepNoise:
     """Lengths that differ from weight to weight, as those of each column over all outputs."""
-    if passage.basis is not None or passage.lengths.size <= problem.columns:
-        return passage
-    blocks = passage.lengths.reshape(problem.outputs, -1)
-    return passage._replace(lengths=np.sqrt(np.mean(blocks**2, axis=0)))
+    if step_noise.basis is not None or step_noise.lengths.size <= problem.columns:
+        return step_noise
+    blocks = step_noise.lengths.reshape(problem.outputs, -1)
+    return step_noise._replace(lengths=np.sqrt(np.mean(blocks**2, axis=0)))
 
 
-def _numbers(passage: Passage) -> int:
-    return passage.lengths.size + (0 if passage.basis is None else passage.basis.size)
+def _numbers(step_noise: StepNoise) -> int:
+    return step_noise.lengths.size + (0 if step_noise.basis is None else step_noise.basis.size)

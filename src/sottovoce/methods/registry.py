@@ -15,7 +15,7 @@ from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoP
 from sottovoce.methods.paper.trust_region import Tr, TrBatch
 
 if TYPE_CHECKING:
-    from sottovoce.methods.loop import Method
+    from sottovoce.methods.base import Method
 
 _SHELF: tuple[type[Method], ...] = (
     Adapt,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.base import Evidence, State
+    from sottovoce.methods.noise_propagation import StepNoise
     from sottovoce.methods.paper.constants import Curve
-    from sottovoce.methods.propagation import Passage
 
 
 @final
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 class Step:
     """A move, and what was paid to choose its length.
 
-    `passage` is how noise enters it and what it does to noise that was there; None where the move is a number
-    times the gradient, a number that is taken as given."""
+    `step_noise` is how noise enters it and what it does to noise that was there; None where the move is a
+    number times the gradient, a number that is taken as given."""
 
     vector: Vector
     units: int = 0
-    passage: Passage | None = None
+    step_noise: StepNoise | None = None
 
 
 class StepRule(ABC):
     """Turns noisy answers into a step; may ask for more, at a price, but never sees data."""
 
     @abstractmethod
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
+    def gradient_step(self, state: State, here: Evidence) -> Step:
         """The step to take where the gradient is large."""
 
-    def curvature_step(self, walk: Walk, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
+    def curvature_step(self, state: State, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
         """Along a unit direction of negative curvature, length 2|lambda~|/M: there the cubic bound on the
         decrease is largest."""
-        return Step(direction * (2.0 * abs(eigenvalue) / walk.problem.hessian_lipschitz))
+        return Step(direction * (2.0 * abs(eigenvalue) / state.problem.hessian_lipschitz))
 
 
 @final
@@ -48,10 +48,10 @@ class ShortStep(StepRule):
 
     curve: Curve | None = None
 
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
-        curve = self.curve or walk.problem
+    def gradient_step(self, state: State, here: Evidence) -> Step:
+        curve = self.curve or state.problem
         return Step(-here.gradient.value / curve.smoothness)
 
-    def curvature_step(self, walk: Walk, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
-        curve = self.curve or walk.problem
+    def curvature_step(self, state: State, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
+        curve = self.curve or state.problem
         return Step(direction * (2.0 * abs(eigenvalue) / curve.hessian_lipschitz))

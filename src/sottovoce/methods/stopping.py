@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from sottovoce.result import Stop, Tolerance
 
 if TYPE_CHECKING:
-    from sottovoce.methods.loop import Evidence
+    from sottovoce.methods.base import Evidence
     from sottovoce.problem import Problem
 
 _WELL_WITHIN = 0.85

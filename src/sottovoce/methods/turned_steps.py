@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import LARGEST_KEPT, CoefficientNoise
-from sottovoce.methods.propagation import Passage
+from sottovoce.methods.noise_propagation import StepNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -25,8 +25,8 @@ LARGEST_TURNED = 300
 """Most weights for which a step by a Hessian is followed in all directions; beyond, by its length alone."""
 
 
-def by_hessian(gradient: Answer[Vector], hessian: Answer[Matrix], step: Vector) -> Passage | None:
-    """The passage of a step along the eigenvectors of that Hessian; None where there are too many."""
+def by_hessian(gradient: Answer[Vector], hessian: Answer[Matrix], step: Vector) -> StepNoise | None:
+    """The step_noise of a step along the eigenvectors of that Hessian; None where there are too many."""
     if step.size > LARGEST_TURNED:
         return None
     values, vectors = np.linalg.eigh(hessian.value)
@@ -35,21 +35,24 @@ def by_hessian(gradient: Answer[Vector], hessian: Answer[Matrix], step: Vector) 
     beside = 0.5 * (hessian.scale * lengths) ** 2 * (float(step @ step) + way**2)
     noise = hessian.scale * math.sqrt(2.0 * step.size) + hessian.sampling
     bend = np.minimum(_through_noise(values, noise), 2.0 / np.maximum(np.abs(lengths), 1e-300))
-    return Passage(lengths, gradient.scale, bend, vectors, beside)
+    return StepNoise(lengths, gradient.scale, bend, vectors, beside)
 
 
-def turned_noise(passages: Sequence[Passage], weights: Sequence[float], problem: Problem) -> CoefficientNoise:
+def turned_noise(
+    step_noises: Sequence[StepNoise], weights: Sequence[float], problem: Problem
+) -> CoefficientNoise:
     """What noise leaves in the mean of the points after each step, by their weights: as `variances` has it,
     with matrices in place of numbers."""
     dim, columns = problem.dim, problem.columns
     reaching, left = np.zeros((dim, dim)), np.zeros((dim, dim))
-    for passage, weight in zip(reversed(passages), reversed(weights), strict=True):
+    for step_noise, weight in zip(reversed(step_noises), reversed(weights), strict=True):
         reaching = reaching + weight * np.eye(dim)
-        basis = _whole(passage, problem)
+        basis = _whole(step_noise, problem)
         along = reaching @ basis
-        spread = along * np.sqrt(np.resize(passage.added, dim))
+        spread = along * np.sqrt(np.resize(step_noise.added, dim))
         left += spread @ spread.T
-        reaching = reaching - _apart(passage, problem, along * np.resize(1.0 - passage.kept, dim) @ basis.T)
+        shrunk = along * np.resize(1.0 - step_noise.kept, dim) @ basis.T
+        reaching = reaching - _apart(step_noise, problem, shrunk)
     blocks = [left[start : start + columns, start : start + columns] for start in range(0, dim, columns)]
     covariance = np.mean(blocks, axis=0) if columns <= LARGEST_KEPT else None
     return CoefficientNoise(np.sqrt(np.diag(left)), covariance, "")
@@ -64,17 +67,19 @@ def _through_noise(values: Vector, noise: float) -> Vector:
     return np.where(clear, freed, left / max(1, int(np.count_nonzero(~clear))))
 
 
-def _whole(passage: Passage, problem: Problem) -> Matrix:
+def _whole(step_noise: StepNoise, problem: Problem) -> Matrix:
     """The directions of all weights."""
-    if passage.basis is None:
+    if step_noise.basis is None:
         return np.eye(problem.dim)
-    return np.asarray(np.kron(np.eye(problem.dim // len(passage.basis)), passage.basis), dtype=np.float64)
+    return np.asarray(
+        np.kron(np.eye(problem.dim // len(step_noise.basis)), step_noise.basis), dtype=np.float64
+    )
 
 
-def _apart(passage: Passage, problem: Problem, shrunk: Matrix) -> Matrix:
+def _apart(step_noise: StepNoise, problem: Problem, shrunk: Matrix) -> Matrix:
     """What such a step takes off: where it treats outputs alike, of what tells them apart alone, as nothing
     bends what they have in common."""
-    if problem.outputs == 1 or (passage.basis is not None and len(passage.basis) == problem.dim):
+    if problem.outputs == 1 or (step_noise.basis is not None and len(step_noise.basis) == problem.dim):
         return shrunk
     blocks = shrunk.reshape(problem.dim, problem.outputs, -1)
     return np.asarray((blocks - blocks.mean(axis=1, keepdims=True)).reshape(shrunk.shape))

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.methods.coordinates import Belief, Coordinates, cap_for
-from sottovoce.methods.grouping import by_column, sharing
+from sottovoce.methods.adapt.coordinates import Coordinates, Prior, cap_for
+from sottovoce.methods.adapt.grouping import by_column, sharing
 from sottovoce.questions import Flattening, Geometry
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.loop import Walk
+    from sottovoce.methods.base import State
     from sottovoce.questions import Answer, Questions
 
 _CLEAR = 1.4
@@ -34,18 +34,18 @@ _FALL = 1.5
 """Eigenvalues that noise hides are taken to fall with this power of their place."""
 
 
-def learned_twice(walk: Walk, units: int, belief: Belief, mu: float) -> Coordinates:
+def learned_twice(state: State, units: int, prior: Prior, mu: float) -> Coordinates:
     """Coordinates from moments in the user's, and again from moments in those; `mu` is left for gradients."""
-    ask, problem = walk.ask, walk.problem
+    ask, problem = state.ask, state.problem
     shared = sharing(problem, math.sqrt(ask.mu_squared(ask.units_left)))
     asked = ask.moments(units // 2, groups=shared)
-    walk.record("moments", asked.units)
-    first = Coordinates.chosen(by_column(asked, problem, shared), problem, belief, mu).geometry
+    state.record("moments", asked.units)
+    first = Coordinates.chosen(by_column(asked, problem, shared), problem, prior, mu).geometry
     inside = ask.reshaped(first)
     there = replace(inside.problem, constant=problem.constant, column_groups=problem.column_groups)
     asked = inside.moments(units - units // 2, groups=shared)
-    walk.record("moments", asked.units)
-    second = Coordinates.chosen(by_column(asked, there, shared), there, belief, mu)
+    state.record("moments", asked.units)
+    second = Coordinates.chosen(by_column(asked, there, shared), there, prior, mu)
     return replace(second, geometry=composed(first, second.geometry))
 
 
@@ -82,12 +82,12 @@ class WideCoordinates:
 
     @classmethod
     def flattened(
-        cls, walk: Walk, chosen: Coordinates, units: int, belief: Belief, mu: float
+        cls, state: State, chosen: Coordinates, units: int, prior: Prior, mu: float
     ) -> WideCoordinates:
         """Ask for the second moments and shorten what stands out of their noise down to it."""
         trace = float(chosen.diagonal.sum())
-        gram = gram_for(walk.ask, chosen.geometry, trace, units)
-        walk.record("gram", gram.units)
+        gram = gram_for(state.ask, chosen.geometry, trace, units)
+        state.record("gram", gram.units)
         edge = gram.scale * math.sqrt(2.0 * chosen.diagonal.size)
         level = _CLEAR * edge
         values, vectors = outstanding(gram.value, level)
@@ -97,7 +97,7 @@ class WideCoordinates:
         hidden = max(trace - float(values.sum()), 0.05 * trace)
         spectrum = _falling(shortened, hidden, chosen.diagonal.size, level)
         left = float(spectrum.sum())
-        cap = cap_for(left, walk.problem, belief, mu) * math.sqrt(left)
+        cap = cap_for(left, state.problem, prior, mu) * math.sqrt(left)
         geometry = replace(chosen.geometry, cap=cap, flattening=found)
         return cls(geometry, min(level + float(chosen.diagonal.max()), trace), spectrum)
 

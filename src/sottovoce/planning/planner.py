@@ -13,9 +13,9 @@ from sottovoce.errors import ParameterError
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
 from sottovoce.inference.measuring import insist_inferable
 from sottovoce.inference.request import Inference
+from sottovoce.methods.base import Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
-from sottovoce.methods.loop import Method
 from sottovoce.planning.accuracy import AccuracyOutlook
 from sottovoce.planning.quotes import Quotes
 from sottovoce.regularizers import L2
@@ -183,11 +183,11 @@ def plan(
     outline = shape.outline(n)
     choice = choose(method, outline.problem, tolerance)
     chosen = choice.method
-    prospect = chosen.prospect()
+    forecaster = chosen.forecaster()
     goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
     chosen.insist_possible(outline.problem, goal)
     quotes = Quotes.of(outline, chosen, goal, budget)
-    here = prospect.forecast(quotes)
+    here = forecaster.forecast(quotes)
     found = Plan(
         n=n,
         dim=dim,
@@ -221,11 +221,11 @@ def plan(
 
     def reaches(records: int, epsilon: float) -> bool:
         allowed = replace(budget, epsilon=epsilon)
-        return prospect.reaches(
+        return forecaster.reaches(
             Quotes.of(outline.holding(records), chosen, replace(goal, budget=allowed), allowed)
         )
 
-    feasible = prospect.reaches(quotes)
+    feasible = forecaster.reaches(quotes)
     enough = least(lambda size: reaches(math.ceil(size), budget.epsilon), 1, _MOST_RECORDS)
     records = None if enough is None else math.ceil(enough)
     nearest = None

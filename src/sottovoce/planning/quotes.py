@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from sottovoce.accounting import Ledger
+from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.forecast import QueryNoise
-from sottovoce.methods.loop import Evidence, Walk
 from sottovoce.privacy.prices import Prices
 from sottovoce.questions import Answer, Gradient, Grid, Question, Trials
 from sottovoce.training import account_for, goal_for
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Run
     from sottovoce.arrays import Vector
     from sottovoce.certificate import Levels
-    from sottovoce.methods.loop import Goal, Method
+    from sottovoce.methods.base import Goal, Method
     from sottovoce.planning.outline import Outline
     from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
@@ -93,9 +93,9 @@ class Quotes:
         w[0] = _FAR / self.problem.radius
         return w
 
-    def walk(self, levels: Levels, w: Vector | None = None) -> Walk:
-        """A walk that stands at `w`, or at weights as long as trained ones, and has seen nothing."""
-        return Walk(ask=self.prices, levels=levels, w=self.far if w is None else w, watch=lambda row: None)
+    def state(self, levels: Levels, w: Vector | None = None) -> State:
+        """A state that stands at `w`, or at weights as long as trained ones, and has seen nothing."""
+        return State(ask=self.prices, levels=levels, w=self.far if w is None else w, watch=lambda row: None)
 
     def seen(self, w: Vector, norm: float, scale: float) -> Evidence:
         """The evidence that a noisy gradient of this norm would be."""

@@ -13,7 +13,7 @@ import sottovoce as sv
 from sottovoce.audit.attack import Audit, audit
 from sottovoce.audit.canary import CanaryShape
 from sottovoce.audit.questions import audit_question, families
-from sottovoce.methods.loop import Method
+from sottovoce.methods.base import Method
 from sottovoce.methods.majorize import Majorize
 from tests.audit.test_relations_audit import audited
 

@@ -12,7 +12,7 @@ import numpy as np
 import sottovoce as sv
 from sottovoce.certificate import Certificate
 from sottovoce.data.partitioned import Parts
-from sottovoce.methods.loop import Method
+from sottovoce.methods.base import Method
 from sottovoce.result import Outcome
 from tests.attacks.doors.engine import Answer
 

@@ -52,7 +52,7 @@ CLIPPING = (
     ),
     Mutant(
         "certificate of a clipped risk claims the risk's own gradient",
-        "methods.loop:Evidence.certificate",
+        "methods.base:Evidence.certificate",
         "Certificate(clipped=problem.clipped, **_)",
         "Certificate(**_)",
         RUNS,

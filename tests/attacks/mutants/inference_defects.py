@@ -108,21 +108,21 @@ ERRORS = (
     ),
     Mutant(
         "noise that no later step shrinks",
-        "methods.propagation:variances",
-        "reaching * passage.kept",
+        "methods.noise_propagation:variances",
+        "reaching * step_noise.kept",
         "reaching * 1.0",
         f"{NOISE} -k linear_steps",
     ),
     Mutant(
         "noise of steps as if all were as long",
-        "methods.propagation:Passage.added",
+        "methods.noise_propagation:StepNoise.added",
         "(self.scale * self.lengths) ** 2",
         "self.scale ** 2 + 0.0 * self.lengths",
         f"{NOISE} -k linear_steps",
     ),
     Mutant(
         "noise of a mean of points taken for that of the last",
-        "methods.propagation:variances",
+        "methods.noise_propagation:variances",
         "reaching + weight",
         "reaching + 1.0 * (weight > 0)",
         f"{NOISE} -k linear_steps",
@@ -130,8 +130,8 @@ ERRORS = (
     Mutant(
         "noise of steps that turn shrunk as if they did not",
         "methods.turned_steps:turned_noise",
-        "along * np.resize(1.0 - passage.kept, dim) @ basis.T",
-        "along * np.resize(1.0 - passage.kept, dim)",
+        "along * np.resize(1.0 - step_noise.kept, dim) @ basis.T",
+        "along * np.resize(1.0 - step_noise.kept, dim)",
         f"{STEPS} -k turn",
     ),
     Mutant(
@@ -144,8 +144,8 @@ ERRORS = (
     Mutant(
         "noise of all steps stated for a point that a few led to",
         "methods.noise_account:NoiseAccount.left",
-        "self.passages[:place.steps]",
-        "self.passages",
+        "self.step_noises[:place.steps]",
+        "self.step_noises",
         f"{STEPS} -k point_returned",
     ),
     Mutant(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from sottovoce.methods.base import Evidence, Rule, State
 from sottovoce.methods.curvature import curvature_of
-from sottovoce.methods.loop import Evidence, Rule, Walk
 from sottovoce.result import Stop
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class CurvatureDescent(Rule):
 
     Curvature is asked for only where the gradient passed its test and the curvature is not yet settled; where
     no answer could settle it, the run ends as soon as none is found that bends down.
-    `ask` answers in place of the walk's own questions: mini-batches. Where a gradient looks short enough but
+    `ask` answers in place of the state's own questions: mini-batches. Where a gradient looks short enough but
     is too noisy to pass, `confirm_units` buy a second look; 0 buys none."""
 
     step: StepRule
@@ -32,34 +32,34 @@ class CurvatureDescent(Rule):
     ask: Derivatives | None = None
     confirm_units: int = 0
 
-    def visit(self, walk: Walk) -> Stop | None:
-        here = walk.gradient(self.gradient_units, self.ask)
+    def advance(self, state: State) -> Stop | None:
+        here = state.gradient(self.gradient_units, self.ask)
         spent = here.gradient.units
-        if self.confirm_units and self.test.unsure(here, walk.problem):
-            here = walk.gradient(min(self.confirm_units, walk.ask.units_left), self.ask)
+        if self.confirm_units and self.test.unsure(here, state.problem):
+            here = state.gradient(min(self.confirm_units, state.ask.units_left), self.ask)
             spent += here.gradient.units
-        if not self.test.gradient(here, walk.problem):
-            self._follow_gradient(walk, here, spent)
+        if not self.test.gradient(here, state.problem):
+            self._follow_gradient(state, here, spent)
             return None
-        if self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
-        bend, here = curvature_of(walk.problem).look(walk, here, self.curvature_units, self.ask)
+        bend, here = curvature_of(state.problem).look(state, here, self.curvature_units, self.ask)
         spent += bend.units
-        if self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
-        if not self.test.saddle(here, walk.problem):
+        if not self.test.saddle(here, state.problem):
             if not bend.settles:
-                walk.record("stop", spent)
+                state.record("stop", spent)
                 return Stop.WITHIN_NOISE
-            self._follow_gradient(walk, here, spent)
+            self._follow_gradient(state, here, spent)
             return None
         direction, eigenvalue = bend.downhill(here.gradient.value)
-        step = bend.passed(self.step.curvature_step(walk, here, direction, eigenvalue), eigenvalue)
-        walk.record("negative curvature", spent + step.units, step=step)
+        step = bend.passed(self.step.curvature_step(state, here, direction, eigenvalue), eigenvalue)
+        state.record("negative curvature", spent + step.units, step=step)
         return None
 
-    def _follow_gradient(self, walk: Walk, here: Evidence, spent: int) -> None:
-        step = self.step.gradient_step(walk, here)
-        walk.record("gradient step", spent + step.units, step=step)
+    def _follow_gradient(self, state: State, here: Evidence, spent: int) -> None:
+        step = self.step.gradient_step(state, here)
+        state.record("gradient step", spent + step.units, step=step)

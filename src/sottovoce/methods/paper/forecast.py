@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import spectral_margin
 from sottovoce.errors import BudgetExceeded
-from sottovoce.methods.forecast import Costs, Prospect, just_tested
+from sottovoce.methods.forecast import Costs, Forecaster, just_tested
 from sottovoce.methods.paper.constants import PUBLISHED_SLACK, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap, PublicGap
 from sottovoce.methods.paper.opt import SearchedSteps
@@ -51,7 +51,7 @@ class Bill:
 
 @final
 @dataclass(frozen=True)
-class PaperProspect(Prospect):
+class PaperForecaster(Forecaster):
     """T visits are enough by the analysis; forecasts count on ceil(sqrt(T)), as the paper's first phase does,
     and on ceil(sqrt(T / b)) where a search tries steps b times as long. All are priced as near the goal."""
 
@@ -109,15 +109,15 @@ class PaperProspect(Prospect):
     def _bill(self, quotes: Quotes, frame: Schedule) -> Bill:
         method, visits = self.method, self._expected(frame)
         prices = method.prices(frame, frame.phases[-1][0], 0)
-        walk, ask = quotes.walk(frame.levels), quotes.prices
-        gradient = prices.wanted(walk, ask)
-        hessian = prices.clear_curvature(walk, ask) if prices.hessians else 0
+        state, ask = quotes.state(frame.levels), quotes.prices
+        gradient = prices.wanted(state, ask)
+        hessian = prices.clear_curvature(state, ask) if prices.hessians else 0
         trusts = isinstance(method, TrustRegionMethod)
         glances, glance, glance_hessian = 0, 0, 0
         if method.batch is not None:
             batch = ask.batched(method.batch.size(quotes.problem.n), shared=method.batch.shared)
-            glance = prices.wanted(walk, batch)
-            glance_hessian = prices.clear_curvature(walk, batch) if trusts else 0
+            glance = prices.wanted(state, batch)
+            glance_hessian = prices.clear_curvature(state, batch) if trusts else 0
             # mini-batches may use half; visits beyond that, and the last, read all records
             glances = min(visits, quotes.units // 2 // (glance + glance_hessian))
             visits = max(1, visits - glances)
@@ -125,7 +125,7 @@ class PaperProspect(Prospect):
             visits=visits,
             gradient=gradient,
             search=gradient if isinstance(method, SearchedSteps) else 0,
-            confirmation=0 if trusts else prices.second_look(walk, ask),
+            confirmation=0 if trusts else prices.second_look(state, ask),
             hessian=hessian,
             hessians=visits if trusts else prices.hessians,
             asked=visits if trusts else int(frame.curvature_tested),
@@ -138,13 +138,13 @@ class PaperProspect(Prospect):
         """What the very first gradient, and a Hessian with it, cost, where they are of all records."""
         visits, share = frame.phases[0]
         prices = self.method.prices(frame, visits, quotes.units - int(quotes.units * share))
-        walk = quotes.walk(frame.levels, quotes.start)
+        state = quotes.state(frame.levels, quotes.start)
         if self.method.batch is not None:
             return None, None
         try:
             if isinstance(self.method, TrustRegionMethod):
-                return prices.trust_units(walk, quotes.prices)
-            return prices.descent_units(walk, quotes.prices, confirms=True)[0], None
+                return prices.trust_units(state, quotes.prices)
+            return prices.descent_units(state, quotes.prices, confirms=True)[0], None
         except BudgetExceeded:
             return None, None
 

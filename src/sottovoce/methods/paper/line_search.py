@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.base import Evidence, State
 
 
 class Release(ABC):
@@ -23,7 +23,7 @@ class Release(ABC):
 
     @abstractmethod
     def first(
-        self, walk: Walk, direction: Vector, longest: float, shrink: float, required: Vector, units: int
+        self, state: State, direction: Vector, longest: float, shrink: float, required: Vector, units: int
     ) -> tuple[int | None, int]:
         """First i at which longest * shrink^i shows the required decrease, or None; and what was paid."""
 
@@ -34,12 +34,12 @@ class AboveThreshold(Release):
     """The paper's Algorithm 2: one comparison after the other against a noisy threshold, until one passes."""
 
     def first(
-        self, walk: Walk, direction: Vector, longest: float, shrink: float, required: Vector, units: int
+        self, state: State, direction: Vector, longest: float, shrink: float, required: Vector, units: int
     ) -> tuple[int | None, int]:
-        before = walk.ask.units_left
+        before = state.ask.units_left
         lengths = _lengths(longest, shrink, len(required))
-        found = walk.ask.backtrack(walk.w, direction, lengths, required, units)
-        return found, before - walk.ask.units_left
+        found = state.ask.backtrack(state.w, direction, lengths, required, units)
+        return found, before - state.ask.units_left
 
 
 @final
@@ -48,9 +48,9 @@ class GridRelease(Release):
     """All decreases in one Gaussian release; steps shrink, so together they move little more than one."""
 
     def first(
-        self, walk: Walk, direction: Vector, longest: float, shrink: float, required: Vector, units: int
+        self, state: State, direction: Vector, longest: float, shrink: float, required: Vector, units: int
     ) -> tuple[int | None, int]:
-        answer = walk.ask.grid(walk.w, direction, longest, shrink, len(required), units)
+        answer = state.ask.grid(state.w, direction, longest, shrink, len(required), units)
         enough = np.flatnonzero(answer.value >= required)
         return (int(enough[0]) if enough.size else None), answer.units
 
@@ -68,11 +68,11 @@ class Backtracking(StepRule):
     release: Release = field(default_factory=GridRelease)
     units: int | None = None
 
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
+    def gradient_step(self, state: State, here: Evidence) -> Step:
         squared = here.gradient_norm**2
         fallback = self.share.gradient_fallback(self.noise, self.curve)
         return self._search(
-            walk,
+            state,
             -here.gradient.value,
             fallback,
             self.share.gradient_shrink,
@@ -80,10 +80,10 @@ class Backtracking(StepRule):
             here.gradient.units,
         )
 
-    def curvature_step(self, walk: Walk, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
+    def curvature_step(self, state: State, here: Evidence, direction: Vector, eigenvalue: float) -> Step:
         fallback = self.share.curvature_fallback(self.noise, self.curve, eigenvalue)
         return self._search(
-            walk,
+            state,
             direction,
             fallback,
             self.share.curvature_shrink,
@@ -93,7 +93,7 @@ class Backtracking(StepRule):
 
     def _search(
         self,
-        walk: Walk,
+        state: State,
         direction: Vector,
         fallback: float,
         shrink: float,
@@ -101,13 +101,13 @@ class Backtracking(StepRule):
         units: int,
     ) -> Step:
         count = trial_count(shrink, self.share.longer)
-        reach = walk.problem.weight_limit / max(float(np.linalg.norm(direction)), 1e-300)
+        reach = state.problem.weight_limit / max(float(np.linalg.norm(direction)), 1e-300)
         longest = min(self.share.longer * fallback, reach)
         required = needed(_lengths(longest, shrink, count))
         given = units if self.units is None else self.units
-        if not 1 <= given <= walk.ask.units_left:
+        if not 1 <= given <= state.ask.units_left:
             return Step(direction * min(fallback, reach))
-        found, paid = self.release.first(walk, direction, longest, shrink, required, given)
+        found, paid = self.release.first(state, direction, longest, shrink, required, given)
         length = min(fallback, reach) if found is None else longest * shrink**found
         return Step(direction * length, paid)
 

@@ -11,7 +11,7 @@ from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.methods.loop import Goal, Method, Rule, Walk, follow
+from sottovoce.methods.base import Goal, Method, Rule, State, follow
 from sottovoce.methods.paper.constants import PUBLISHED_GAP, PUBLISHED_SLACK, Curve
 from sottovoce.methods.paper.gap import Gap, PublicGap
 from sottovoce.methods.paper.pricing import Screened, Sufficient, priced
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.methods.paper.descent import CurvatureDescent
     from sottovoce.methods.paper.trust_region import TrustRegion
     from sottovoce.problem import Problem
@@ -91,10 +91,10 @@ class PaperMethod(Method):
         if not 0.0 < self.accuracy < 1.0:
             raise ParameterError("accuracy must lie strictly between 0 and 1.")
 
-    def prospect(self) -> Prospect:
-        from sottovoce.methods.paper.forecast import PaperProspect
+    def forecaster(self) -> Forecaster:
+        from sottovoce.methods.paper.forecast import PaperForecaster
 
-        return PaperProspect(self)
+        return PaperForecaster(self)
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         """Published calibration and shared batches ask for matrices; others, where it matters, for a look."""
@@ -122,10 +122,10 @@ class PaperMethod(Method):
         published = goal.calibration is Calibration.PUBLISHED
         gap, paid = (PUBLISHED_GAP, 0) if published else self.gap.bound(ask, start)
         frame = self.frame(ask.problem, goal, gap)
-        walk = Walk(ask=ask, levels=frame.levels, w=start, watch=watch)
+        state = State(ask=ask, levels=frame.levels, w=start, watch=watch)
         if paid:
-            walk.record("value", paid)
-        return walk.outcome(self._follow(frame, walk))
+            state.record("value", paid)
+        return state.outcome(self._follow(frame, state))
 
     def frame(self, problem: Problem, goal: Goal, gap: float) -> Schedule:
         """The run's public numbers, from a bound on f(start) - inf f; the paper has its own bound."""
@@ -163,15 +163,15 @@ class PaperMethod(Method):
         event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw)
         return [(event, visits)]
 
-    def _follow(self, frame: Schedule, walk: Walk) -> Stop:
-        total, stop = walk.ask.units_left, Stop.STEPS_EXHAUSTED
+    def _follow(self, frame: Schedule, state: State) -> Stop:
+        total, stop = state.ask.units_left, Stop.STEPS_EXHAUSTED
         for visits, share in frame.phases:
             kept = total - int(total * share)
             try:
-                rule = self._published_rule(frame, walk, visits, share) if frame.is_published else None
+                rule = self._published_rule(frame, state, visits, share) if frame.is_published else None
             except BudgetExceeded:
                 return Stop.OUT_OF_BUDGET
-            stop = follow(rule or self._tight_rule(frame, walk, visits, kept), walk, visits)
+            stop = follow(rule or self._tight_rule(frame, state, visits, kept), state, visits)
             if stop not in (Stop.STEPS_EXHAUSTED, Stop.OUT_OF_BUDGET):
                 return stop
         return stop
@@ -202,33 +202,33 @@ class PaperMethod(Method):
             accuracy=self.accuracy,
         )
 
-    def _tight_rule(self, frame: Schedule, walk: Walk, visits: int, kept: int) -> Rule:
+    def _tight_rule(self, frame: Schedule, state: State, visits: int, kept: int) -> Rule:
         prices = self.prices(frame, visits, kept)
         whole = priced(self.rule(frame, Certified(frame.target), 1, 1, None), prices)
         if self.batch is None:
             return whole
-        ask = walk.ask.batched(self.batch.size(walk.problem.n), shared=self.batch.shared)
+        ask = state.ask.batched(self.batch.size(state.problem.n), shared=self.batch.shared)
         glance = replace(self.rule(frame, Promising(frame.target), 1, 1, None), ask=ask)
-        half = kept + (walk.ask.units_left - kept) // 2
+        half = kept + (state.ask.units_left - kept) // 2
         return Screened(batch=priced(glance, replace(prices, kept=half)), whole=whole)
 
     def _hessians(self, frame: Schedule) -> int:
         """Matrices to set budget aside for."""
         return 2 if frame.curvature_tested else 0
 
-    def _published_rule(self, frame: Schedule, walk: Walk, visits: int, share: float) -> Rule:
+    def _published_rule(self, frame: Schedule, state: State, visits: int, share: float) -> Rule:
         """Every question at the paper's noise, rho the share of the budget not yet spent."""
         test = WithinNoise(frame.target, slack=1.0)
         if self.batch is not None:
-            ask = walk.ask.batched(self.batch.size(walk.problem.n), shared=self.batch.shared)
-            units = self.published_batch_units(walk.ask.units_left, visits, share)
+            ask = state.ask.batched(self.batch.size(state.problem.n), shared=self.batch.shared)
+            units = self.published_batch_units(state.ask.units_left, visits, share)
             return replace(self.rule(frame, test, units, units, None), ask=ask)
         budget = frame.goal.budget
         assert budget is not None
-        spent = sum(row.mu_squared for row in walk.trace) / 2.0
+        spent = sum(row.mu_squared for row in state.trace) / 2.0
         whole = rho_published(budget.epsilon, budget.delta)
         rho = max(share * whole - spent, whole * (1.0 - (self.first_share or 0.0)))
-        return self.rule(frame, test, *self.published_units(walk.ask, walk.w, visits, rho))
+        return self.rule(frame, test, *self.published_units(state.ask, state.w, visits, rho))
 
     def published_units(self, ask: Questions, w: Vector, visits: int, rho: float) -> tuple[int, int, int]:
         """What a gradient, a Hessian and a search cost if T visits are rho-zCDP together.

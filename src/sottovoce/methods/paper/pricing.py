@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded
+from sottovoce.methods.base import Rule, State
 from sottovoce.methods.curvature import curvature_of
-from sottovoce.methods.loop import Rule, Walk
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.questions import Gradient
 
@@ -41,53 +41,53 @@ class Sufficient:
     curvature_accuracy: float = 0.5
     curvature_most: float = 0.2
 
-    def descent_units(self, walk: Walk, ask: Derivatives, *, confirms: bool) -> tuple[int, int, int]:
+    def descent_units(self, state: State, ask: Derivatives, *, confirms: bool) -> tuple[int, int, int]:
         """Units for the next gradient, for a Hessian after it, and for a second look that `confirms`."""
-        curvature = self.curvature(walk, ask) if self.hessians else 0
-        confirmation = self.confirmation(walk, ask) if confirms else 0
-        gradient = self.gradient(walk, ask, self.hessians * curvature + confirmation)
+        curvature = self.curvature(state, ask) if self.hessians else 0
+        confirmation = self.confirmation(state, ask) if confirms else 0
+        gradient = self.gradient(state, ask, self.hessians * curvature + confirmation)
         return gradient, curvature, confirmation
 
-    def trust_units(self, walk: Walk, ask: Derivatives) -> tuple[int, int]:
+    def trust_units(self, state: State, ask: Derivatives) -> tuple[int, int]:
         """Units for the next gradient and Hessian, asked together."""
-        curvature = self.curvature(walk, ask)
-        return self.gradient(walk, ask, curvature), curvature
+        curvature = self.curvature(state, ask)
+        return self.gradient(state, ask, curvature), curvature
 
-    def gradient(self, walk: Walk, ask: Derivatives, set_aside: int) -> int:
+    def gradient(self, state: State, ask: Derivatives, set_aside: int) -> int:
         """Units for the next gradient."""
         spendable = ask.units_left - self.kept
-        seen = 0.0 if walk.evidence is None else walk.evidence.gradient_norm
-        wanted = max(self.wanted(walk, ask, seen), (spendable - set_aside) // self.visits)
+        seen = 0.0 if state.evidence is None else state.evidence.gradient_norm
+        wanted = max(self.wanted(state, ask, seen), (spendable - set_aside) // self.visits)
         if self.kept and wanted > spendable - set_aside:
             raise BudgetExceeded("this phase has spent its share of the budget. Nothing was released.")
         return min(wanted, spendable)
 
-    def wanted(self, walk: Walk, ask: Derivatives, seen: float = 0.0) -> int:
+    def wanted(self, state: State, ask: Derivatives, seen: float = 0.0) -> int:
         """What a gradient is worth where the last one had norm `seen`, whether or not it can be paid."""
-        return self._gradient(walk, ask, self.accuracy * max(self.tolerance.gradient, seen))
+        return self._gradient(state, ask, self.accuracy * max(self.tolerance.gradient, seen))
 
-    def second_look(self, walk: Walk, ask: Derivatives) -> int:
+    def second_look(self, state: State, ask: Derivatives) -> int:
         """What a gradient that can certify is worth."""
-        return self._gradient(walk, ask, self.confirm_accuracy * self.tolerance.gradient)
+        return self._gradient(state, ask, self.confirm_accuracy * self.tolerance.gradient)
 
-    def confirmation(self, walk: Walk, ask: Derivatives) -> int:
+    def confirmation(self, state: State, ask: Derivatives) -> int:
         """Units for a second look, at most half of what is left."""
-        return max(1, min(self.second_look(walk, ask), (ask.units_left - self.kept) // 2))
+        return max(1, min(self.second_look(state, ask), (ask.units_left - self.kept) // 2))
 
-    def curvature(self, walk: Walk, ask: Derivatives) -> int:
+    def curvature(self, state: State, ask: Derivatives) -> int:
         """Units for a look at the curvature, at most a fixed part of what is left."""
         most = int((ask.units_left - self.kept) * self.curvature_most)
-        return max(1, min(self.clear_curvature(walk, ask), most))
+        return max(1, min(self.clear_curvature(state, ask), most))
 
-    def clear_curvature(self, walk: Walk, ask: Derivatives) -> int:
+    def clear_curvature(self, state: State, ask: Derivatives) -> int:
         """What a look at the curvature whose margin is `curvature_accuracy` of the tolerance is worth."""
         assert self.tolerance.curvature is not None
         level = self.levels.next_curvature
         noise = self.curvature_accuracy * self.tolerance.curvature
-        return curvature_of(walk.problem).price(walk, ask, noise, level)
+        return curvature_of(state.problem).price(state, ask, noise, level)
 
-    def _gradient(self, walk: Walk, ask: Derivatives, noise: float) -> int:
-        return ask.price(Gradient(walk.w), noise / math.sqrt(walk.problem.dim))
+    def _gradient(self, state: State, ask: Derivatives, noise: float) -> int:
+        return ask.price(Gradient(state.w), noise / math.sqrt(state.problem.dim))
 
 
 @final
@@ -98,14 +98,14 @@ class PricedDescent(Rule):
     rule: CurvatureDescent
     prices: Sufficient
 
-    def visit(self, walk: Walk) -> Stop | None:
+    def advance(self, state: State) -> Stop | None:
         gradient, curvature, confirmation = self.prices.descent_units(
-            walk, self.rule.ask or walk.ask, confirms=self.rule.ask is None
+            state, self.rule.ask or state.ask, confirms=self.rule.ask is None
         )
         rule = replace(
             self.rule, gradient_units=gradient, curvature_units=curvature, confirm_units=confirmation
         )
-        return rule.visit(walk)
+        return rule.advance(state)
 
 
 @final
@@ -116,10 +116,10 @@ class PricedTrustRegion(Rule):
     rule: TrustRegion
     prices: Sufficient
 
-    def visit(self, walk: Walk) -> Stop | None:
-        gradient, curvature = self.prices.trust_units(walk, self.rule.ask or walk.ask)
+    def advance(self, state: State) -> Stop | None:
+        gradient, curvature = self.prices.trust_units(state, self.rule.ask or state.ask)
         rule = replace(self.rule, gradient_units=gradient, curvature_units=curvature)
-        return rule.visit(walk)
+        return rule.advance(state)
 
 
 def priced(rule: CurvatureDescent | TrustRegion, prices: Sufficient) -> Rule:
@@ -137,9 +137,9 @@ class Screened(Rule):
     batch: Rule
     whole: Rule
 
-    def visit(self, walk: Walk) -> Stop | None:
+    def advance(self, state: State) -> Stop | None:
         try:
-            promising = self.batch.visit(walk) is not None
+            promising = self.batch.advance(state) is not None
         except BudgetExceeded:
             promising = True
-        return self.whole.visit(walk) if promising else None
+        return self.whole.advance(state) if promising else None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.methods.loop import Rule, Walk
+from sottovoce.methods.base import Rule, State
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.phases import Batch, PaperMethod, Schedule
 from sottovoce.methods.paper.subproblem import minimize_in_ball
@@ -14,7 +14,7 @@ from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import by_hessian
 
 if TYPE_CHECKING:
-    from sottovoce.methods.loop import Goal
+    from sottovoce.methods.base import Goal
     from sottovoce.methods.stopping import StoppingTest
     from sottovoce.problem import Problem
     from sottovoce.questions import Derivatives
@@ -32,16 +32,16 @@ class TrustRegion(Rule):
     curvature_units: int
     ask: Derivatives | None = None
 
-    def visit(self, walk: Walk) -> Stop | None:
-        here = walk.gradient(self.gradient_units, self.ask)
-        hessian, here = walk.hessian(here, self.curvature_units, self.ask)
+    def advance(self, state: State) -> Stop | None:
+        here = state.gradient(self.gradient_units, self.ask)
+        hessian, here = state.hessian(here, self.curvature_units, self.ask)
         spent = here.gradient.units + hessian.units
-        if self.test.gradient(here, walk.problem) and self.test.curvature(here, walk.problem):
-            walk.record("stop", spent)
+        if self.test.gradient(here, state.problem) and self.test.curvature(here, state.problem):
+            state.record("stop", spent)
             return self.test.verdict
         step = minimize_in_ball(here.gradient.value, hessian.value, self.radius)
-        passage = by_hessian(here.gradient, hessian, step)
-        walk.record("trust region", spent, step=Step(step, passage=passage))
+        step_noise = by_hessian(here.gradient, hessian, step)
+        state.record("trust region", spent, step=Step(step, step_noise=step_noise))
         return None
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.coordinates import Belief
-from sottovoce.methods.heard import Curves
-from sottovoce.methods.log_odds import LIMITS, log_odds, secants
+from sottovoce.methods.adapt.coordinates import Prior
+from sottovoce.methods.adapt.observation import SecantCurvature
+from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.methods.posterior import Posterior
+    from sottovoce.methods.adapt.posterior import Posterior
     from sottovoce.problem import Problem
 
 _LOGISTIC = "logistic"
@@ -34,19 +34,19 @@ _LEAST = 1e-3
 
 @final
 @dataclass(frozen=True)
-class Bends:
+class ExpectedCurvature:
     """Logistic losses follow `log_odds`. A softmax of K classes bends by 1/K where all are alike, and its
     classes by the same law. Other losses bend by 0.6 of their supremum everywhere."""
 
     problem: Problem
 
     @property
-    def belief(self) -> Belief:
+    def prior(self) -> Prior:
         """What to expect before anything is seen. Public."""
         reach = self.problem.label_reach
         deviation = 0.5 * reach if reach else _PRIOR
         movement = (2.0 if reach else 1.2) * self.problem.slope
-        return Belief(deviation, deviation if reach else 1.0, self.at(deviation), movement)
+        return Prior(deviation, deviation if reach else 1.0, self.at(deviation), movement)
 
     @property
     def limited(self) -> bool:
@@ -74,22 +74,22 @@ class Bends:
         """Excess loss of the minimizer with slopes limited, for each of `LIMITS`."""
         return log_odds(deviation).bias
 
-    def curves(self, posterior: Posterior, place: int) -> Callable[[Vector], Curves]:
+    def curves(self, posterior: Posterior, place: int) -> Callable[[Vector], SecantCurvature]:
         """Curvatures under each hypothesis, given what part of the way is reached, with a limit on slopes."""
         highest = self.problem.curvature_high
 
-        def of(reached: Vector) -> Curves:
+        def of(reached: Vector) -> SecantCurvature:
             if not self._follows:
                 typical = np.full(posterior.sizes.size, _TYPICAL * highest)
-                return Curves(typical, typical, highest)
+                return SecantCurvature(typical, typical, highest)
             if not np.any(reached):
                 across = np.array([self.at(size) for size in posterior.sizes])
-                return Curves(across, across, highest)
+                return SecantCurvature(across, across, highest)
             ways = [secants(size, part) for size, part in zip(posterior.sizes, reached, strict=True)]
             across = self._unit * np.array([way.across[place] for way in ways])
             along = self._unit * np.array([way.along[place] for way in ways])
             least = _LEAST * highest
-            return Curves(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
+            return SecantCurvature(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
 
         return of
 

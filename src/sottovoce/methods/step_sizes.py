@@ -32,7 +32,7 @@ class Average:
     steps: int
 
 
-class Pace(ABC):
+class StepSize(ABC):
     """A step before it fades, from public constants and noisy averages alone."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Pace(ABC):
 
 @final
 @dataclass(frozen=True)
-class Adaptive(Pace):
+class Adaptive(StepSize):
     """`rate` times each weight's averaged gradient over its root mean square (Kingma & Ba 2015), less noise.
 
     Noise adds its known variance to every mean square: it is taken off again, down to as much as itself, or
@@ -57,27 +57,6 @@ class Adaptive(Pace):
         variance = seen.scale**2
         squares = np.maximum(seen.squares - variance, max(variance, 1e-200))
         return -self.rate * seen.gradient / np.sqrt(squares)
-
-
-@final
-@dataclass(frozen=True)
-class Balanced(Pace):
-    """One length for all weights, `factor` times min(`longest` / G, sqrt(2 gap / (G T noise^2))).
-
-    The first is about as long as is stable with momentum; at the second T steps add as much by noise as there
-    is to gain. Both rest on the constants G and gap that were declared."""
-
-    factor: float = 1.0
-    longest: float = 10.0
-
-    def __post_init__(self) -> None:
-        _insist_positive("factor", self.factor)
-        _insist_positive("longest", self.longest)
-
-    def step(self, problem: Problem, seen: Average) -> Vector:
-        gain = 2.0 * problem.gap(seen.start) / (problem.smoothness * seen.steps)
-        length = min(self.longest / problem.smoothness, math.sqrt(gain) / seen.noise)
-        return -self.factor * length * seen.gradient
 
 
 def _insist_positive(name: str, value: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.methods.coordinates import above_zero, beyond_chance
+from sottovoce.methods.adapt.coordinates import above_zero, beyond_chance
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector

@@ -35,7 +35,7 @@ _NORMAL = np.linspace(-6.0, 6.0, 241)
 
 @final
 @dataclass(frozen=True)
-class Flow:
+class QuadraticModel:
     """What is believed of a risk: eigenvalues of its rows' second moments, and the signal along each.
 
     `signal` is the prior variance of the linear predictor along each direction; `across` and `along` are the
@@ -49,7 +49,7 @@ class Flow:
     @classmethod
     def expected(
         cls, problem: Problem, spectrum: Vector, found: float = 0.0, times: Vector | float = 1.0
-    ) -> Flow:
+    ) -> QuadraticModel:
         """Before anything, or after a signal of standard deviation `found`, is seen; it goes with the root of
         each eigenvalue, of which there are `times`. Public."""
         prior = 0.5 * problem.label_reach if problem.label_reach else _PRIOR

@@ -16,7 +16,7 @@ _LONGEST = 0.5
 
 @final
 @dataclass(frozen=True)
-class Curves:
+class SecantCurvature:
     """h across and along the weights for every hypothesis; `highest` bounds it."""
 
     across: Vector
@@ -24,13 +24,13 @@ class Curves:
     highest: float
 
 
-class HeardGradient(NamedTuple):
+class GradientObservation(NamedTuple):
     """A noisy gradient at u, its noise, and the curvatures under each hypothesis given the way reached."""
 
     u: Matrix
     answer: Matrix
     scale: float
-    curves: Callable[[Vector], Curves]
+    curves: Callable[[Vector], SecantCurvature]
 
 
 @final
@@ -55,13 +55,15 @@ class Along:
         return self.noise * np.maximum(self.bends**-2.0 - self.across**-2.0, 0.0) * outputs
 
 
-def contradiction(answers: Sequence[HeardGradient], u: Matrix) -> float:
+def contradiction(answers: Sequence[GradientObservation], u: Matrix) -> float:
     """How far noisy gradients contradict that u minimizes a convex risk, in standard errors.
 
     Gradients of a convex risk are monotone, so that each taken at u_i satisfies <g_i, u_i - u> >= 0 if u is
     the minimizer, whatever the Hessian is. Minus these products, by their precisions, is summed over the last
     k answers; the largest standardized sum over all k counts, so that many weak hints add up."""
-    gaps = [(heard.u - u, heard) for heard in reversed(answers)]
-    against = np.cumsum([-float(np.vdot(gap, heard.answer)) / heard.scale**2 for gap, heard in gaps])
-    precision = np.cumsum([float(np.vdot(gap, gap)) / heard.scale**2 for gap, heard in gaps])
+    gaps = [(observation.u - u, observation) for observation in reversed(answers)]
+    against = np.cumsum(
+        [-float(np.vdot(gap, observation.answer)) / observation.scale**2 for gap, observation in gaps]
+    )
+    precision = np.cumsum([float(np.vdot(gap, gap)) / observation.scale**2 for gap, observation in gaps])
     return float(np.max(against / np.sqrt(np.maximum(precision, 1e-300))))

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sottovoce.methods.outlook import Outlook
+    from sottovoce.methods.expected_excess import ExpectedExcess
     from sottovoce.problem import Problem
 
 _FLATTENED, _MOST, _PRECISE = 3.0, 4.0, 1e-4
@@ -27,12 +27,12 @@ def steps_for(problem: Problem, steps: int) -> int:
     return 2 * steps if problem.outputs > 1 else steps
 
 
-def slowed(outlook: Outlook, least: float, flattened: float) -> float:
+def slowed(model: ExpectedExcess, least: float, flattened: float) -> float:
     """How many times as many steps a strong signal takes, as the loss bends less and less on the way.
 
     Only where noise is small, `least` being that of one answer for the whole budget: more steps mean noisier
     answers. `flattened` is how many times less the loss bends at the weights found than at 0."""
-    if outlook.excess(least) > _PRECISE * outlook.at_stake:
+    if model.excess(least) > _PRECISE * model.at_stake:
         return 1.0
     return min(max(1.0, flattened / _FLATTENED), _MOST)
 

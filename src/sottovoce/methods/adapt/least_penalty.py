@@ -83,7 +83,7 @@ class LeastPenalty:
             return w
         return np.asarray(w + (self._moves(w) @ self.directions.T).reshape(w.shape))
 
-    def hear(self, w: Vector, along: Matrix, errors: Vector) -> None:
+    def update(self, w: Vector, along: Matrix, errors: Vector) -> None:
         """Take in the derivatives along the directions, outputs by blocks, that a noisy gradient at `at(w)`
         has, of standard errors `errors`: rows without a category of a block pull back by their part of it."""
         if not len(self.against):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.heard import Along, Curves, HeardGradient
-from sottovoce.methods.propagation import Passage
+from sottovoce.methods.adapt.observation import Along, GradientObservation, SecantCurvature
+from sottovoce.methods.noise_propagation import StepNoise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.second_moments import SecondMoments
+    from sottovoce.methods.adapt.second_moments import SecondMoments
 
 _SIZES = np.exp(np.linspace(-1.75, 1.75, 12))
 _FACTORS = 2.0 ** np.arange(6)
@@ -59,8 +59,8 @@ class Posterior:
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
     `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
-    `passage` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is that
-    of the noise in S."""
+    `step_noise` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is
+    that of the noise in S."""
 
     spectrum: Vector
     whole: Vector
@@ -73,7 +73,7 @@ class Posterior:
     variances: Matrix
     evidence: Vector
     edge: float = 0.0
-    passage: Passage | None = None
+    step_noise: StepNoise | None = None
 
     @classmethod
     def prior(
@@ -143,37 +143,37 @@ class Posterior:
         found = float(self.whole @ np.mean(u**2, axis=0))
         return np.asarray(np.sqrt(self.factors * found) / self.sizes)
 
-    def told(self, scale: Vector | float, curve: Vector | float) -> Matrix:
+    def information_gain(self, scale: Vector | float, curve: Vector | float) -> Matrix:
         """For each hypothesis and direction: how far an answer of noise `scale` tells more than the prior."""
         noise = (scale / self._bends(curve)) ** 2
         return np.asarray(self.priors / (self.priors + _TELLING * noise))
 
-    def hear(self, heard: HeardGradient, usual: float) -> None:
+    def update(self, observation: GradientObservation, usual: float) -> None:
         """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""
-        u, answer, scale, curves = heard
+        u, answer, scale, curves = observation
         curve = curves(self.reached(u))
         bends = self._bends(curve.across)
         away = u - self.means
         square = np.mean(away**2, axis=1) + self.variances
         error = self._error(square, first=not np.any(u))
-        moved, noise = self._told_by(heard, curve)
+        moved, noise = self._pseudo_observation(observation, curve)
         if np.any(u):
-            self._decide(self._along(heard, curve), u, away)
+            self._decide(self._along(observation, curve), u, away)
         else:
             total = (self.variances + noise + error) * bends**2
             self.evidence = self.evidence - 0.5 * (
                 np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)
             )
         gain = self.variances / (self.variances + noise + error)
-        gain = np.maximum(gain, _LEAST_GAIN * self.told(usual, curve.across))
+        gain = np.maximum(gain, _LEAST_GAIN * self.information_gain(usual, curve.across))
         gain = np.minimum(gain, (_OVERSHOT * curve.across / curve.highest)[:, None])
         self.means = self.means + gain[:, None, :] * (away + moved)
         costs = self._costs
         seen = np.maximum(1.0 - _HIDDEN * self.edge / self.spectrum, 0.0)
-        self.passage = Passage(costs @ (gain / bends), scale, seen * (costs @ bends))
+        self.step_noise = StepNoise(costs @ (gain / bends), scale, seen * (costs @ bends))
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
 
-    def heard_again(self, answers: Sequence[HeardGradient], near: Matrix) -> tuple[Matrix, Vector]:
+    def smooth(self, answers: Sequence[GradientObservation], near: Matrix) -> tuple[Matrix, Vector]:
         """All answers weighed once more, and what their noise leaves in that: an sd along each direction.
 
         A filter weighs an answer by what was known of u* when it came. At the end u* is known to be `near`,
@@ -182,25 +182,29 @@ class Posterior:
         unknown = self._costs @ self.variances
         precision = np.repeat((1.0 / self.priors)[:, None, :], near.shape[0], axis=1)
         total, passed = np.zeros_like(precision), np.zeros_like(self.priors)
-        for heard in answers:
-            moved, noise = self._told_by(heard, heard.curves(self.reached(heard.u)))
-            square = np.mean((heard.u - near) ** 2, axis=0) + unknown
-            counted = 1.0 / (noise + self._error(square, first=not np.any(heard.u)))
-            total += counted[:, None, :] * (heard.u + moved)
+        for observation in answers:
+            moved, noise = self._pseudo_observation(
+                observation, observation.curves(self.reached(observation.u))
+            )
+            square = np.mean((observation.u - near) ** 2, axis=0) + unknown
+            counted = 1.0 / (noise + self._error(square, first=not np.any(observation.u)))
+            total += counted[:, None, :] * (observation.u + moved)
             precision += counted[:, None, :]
             passed += counted**2 * noise
         left = self._costs @ (np.sqrt(passed) / precision[:, 0, :])
         return np.asarray(np.tensordot(self._costs, total / precision, axes=1)), left
 
-    def _told_by(self, heard: HeardGradient, curve: Curves) -> tuple[Matrix, Matrix]:
+    def _pseudo_observation(
+        self, observation: GradientObservation, curve: SecantCurvature
+    ) -> tuple[Matrix, Matrix]:
         """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""
         bends = self._bends(curve.across)
-        moved, noise = -heard.answer / bends[:, None, :], (heard.scale / bends) ** 2
-        if not np.any(heard.u):
+        moved, noise = -observation.answer / bends[:, None, :], (observation.scale / bends) ** 2
+        if not np.any(observation.u):
             return moved, noise
-        along = self._along(heard, curve)
-        moved = moved - along.pulled[:, None, None] * heard.u
-        return moved, noise + np.outer(along.spread(len(heard.u)), np.mean(heard.u**2, axis=0))
+        along = self._along(observation, curve)
+        moved = moved - along.pulled[:, None, None] * observation.u
+        return moved, noise + np.outer(along.spread(len(observation.u)), np.mean(observation.u**2, axis=0))
 
     def _error(self, square: Vector, *, first: bool) -> Vector:
         """Variance of u - H^-1 g besides noise, `square` being that of the way from u to u*: curvature is
@@ -208,13 +212,13 @@ class Posterior:
         doubt = _FIRST_DOUBT if first else _CURVATURE_DOUBT
         return doubt**2 * square + self.error * (square @ self.spectrum)[..., None] / self.spectrum
 
-    def _along(self, heard: HeardGradient, curve: Curves) -> Along:
-        u, scaled = heard.u, self.spectrum * heard.u
+    def _along(self, observation: GradientObservation, curve: SecantCurvature) -> Along:
+        u, scaled = observation.u, self.spectrum * observation.u
         length = float(np.sum(scaled * u))
         ridge = float(np.sum(self.ridge * u**2)) / length
         return Along(
-            float(np.sum(u * heard.answer)) / length,
-            (heard.scale * float(np.linalg.norm(u)) / length) ** 2,
+            float(np.sum(u * observation.answer)) / length,
+            (observation.scale * float(np.linalg.norm(u)) / length) ** 2,
             curve.along * self.factors + ridge,
             curve.across * self.factors + ridge,
         )

@@ -12,29 +12,20 @@ from sottovoce.errors import ParameterError
 from sottovoce.questions import Gradient
 
 if TYPE_CHECKING:
-    from sottovoce.methods.loop import Walk
+    from sottovoce.methods.base import State
 
 
-class Shares(ABC):
+class BudgetSchedule(ABC):
     """Prices the next question from what was released so far: adaptive charges stay within a filter."""
 
     @abstractmethod
-    def units(self, walk: Walk, left: int, visit: int, visits: int) -> int:
+    def units(self, state: State, left: int, visit: int, visits: int) -> int:
         """Of `left` units, those for visit number `visit` (from 0) of at most `visits`."""
 
 
 @final
 @dataclass(frozen=True)
-class Equal(Shares):
-    """The same for every visit."""
-
-    def units(self, walk: Walk, left: int, visit: int, visits: int) -> int:
-        return left // max(1, visits - visit)
-
-
-@final
-@dataclass(frozen=True)
-class Growing(Shares):
+class Growing(BudgetSchedule):
     """In proportion to (visit + 1)^power: early steps cheap, late ones precise.
 
     Where the risk is steep each step forgets the noise of the one before, so the last ones count; where it
@@ -46,14 +37,14 @@ class Growing(Shares):
         if not 0.0 <= self.power <= 4.0:
             raise ParameterError("power must lie between 0 (equal shares) and 4.")
 
-    def units(self, walk: Walk, left: int, visit: int, visits: int) -> int:
+    def units(self, state: State, left: int, visit: int, visits: int) -> int:
         weights = [(number + 1) ** self.power for number in range(visit, max(visit + 1, visits))]
         return int(left * (weights[0] / math.fsum(weights)))
 
 
 @final
 @dataclass(frozen=True)
-class Tracking(Shares):
+class Tracking(BudgetSchedule):
     """Noise of norm `accuracy` times the gradient norm to expect, but no less than certifying needs.
 
     Far from the goal an answer half as noisy as the gradient is long steers as well as an exact one; near it
@@ -67,20 +58,20 @@ class Tracking(Shares):
     least: float = 0.25
     most: float = 1.0
 
-    def units(self, walk: Walk, left: int, visit: int, visits: int) -> int:
+    def units(self, state: State, left: int, visit: int, visits: int) -> int:
         if visit + 1 >= visits:
             return left
-        dim = walk.problem.dim
-        certifying = certifying_scale(dim, walk.levels.gradient, self.fraction)
+        dim = state.problem.dim
+        certifying = certifying_scale(dim, state.levels.gradient, self.fraction)
         needed = self.tolerance * min(certifying, self.fraction / math.sqrt(dim))
-        scale = max(needed, self.accuracy * self._expected(walk) / math.sqrt(dim))
-        price = walk.ask.price(Gradient(walk.w), scale)
+        scale = max(needed, self.accuracy * self._expected(state) / math.sqrt(dim))
+        price = state.ask.price(Gradient(state.w), scale)
         even = left / (visits - visit)
         return int(min(max(price, self.least * even), self.most * even))
 
-    def _expected(self, walk: Walk) -> float:
+    def _expected(self, state: State) -> float:
         """The gradient norm to expect: half the last one without its noise; at first, next to nothing."""
-        if walk.evidence is None:
-            return min(4.0 * self.tolerance, 0.1 * walk.problem.gradient_ceiling(walk.w))
-        seen, noise = walk.evidence.gradient_norm, walk.evidence.gradient.scale
-        return math.sqrt(max(0.0, seen**2 - walk.problem.dim * noise**2)) / 2.0
+        if state.evidence is None:
+            return min(4.0 * self.tolerance, 0.1 * state.problem.gradient_ceiling(state.w))
+        seen, noise = state.evidence.gradient_norm, state.evidence.gradient.scale
+        return math.sqrt(max(0.0, seen**2 - state.problem.dim * noise**2)) / 2.0

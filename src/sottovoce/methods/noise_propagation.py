@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.log_odds import log_odds
+from sottovoce.methods.logistic_model import log_odds
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
@@ -33,7 +33,7 @@ UNFOLLOWED = "a step was taken where no gradient was asked for"
 NO_STEP = "no step was taken: these are the weights that the run started from"
 
 
-class Passage(NamedTuple):
+class StepNoise(NamedTuple):
     """One step along each direction: its length p per unit of gradient, the noise's sd, and the curvature h.
 
     A curvature of None is not known yet, and contracts nothing. Directions are the columns of `basis`, or
@@ -59,28 +59,28 @@ class Passage(NamedTuple):
         return np.ones_like(self.lengths) if self.curvature is None else 1.0 - self.lengths * self.curvature
 
     @property
-    def even(self) -> Passage:
+    def even(self) -> StepNoise:
         """As long in all directions: as much noise added, at the mean of the curvatures."""
         length = math.sqrt(float(np.mean(self.lengths**2)))
         bend = None if self.curvature is None else np.full(1, float(np.mean(self.curvature)))
         beside = float(np.mean(self.beside))
-        return Passage(np.full(1, length), self.scale, bend, None, beside, self.at_once)
+        return StepNoise(np.full(1, length), self.scale, bend, None, beside, self.at_once)
 
 
-def variances(passages: Sequence[Passage], weights: Sequence[Vector | float]) -> Vector:
+def variances(step_noises: Sequence[StepNoise], weights: Sequence[Vector | float]) -> Vector:
     """What noise leaves along each direction in the mean of the points after each step, by their weights."""
-    left = np.zeros_like(passages[0].lengths)
+    left = np.zeros_like(step_noises[0].lengths)
     reaching = np.zeros_like(left)
-    for passage, weight in zip(reversed(passages), reversed(weights), strict=True):
+    for step_noise, weight in zip(reversed(step_noises), reversed(weights), strict=True):
         reaching = reaching + weight
-        left = left + passage.added * reaching**2
-        reaching = reaching * passage.kept
+        left = left + step_noise.added * reaching**2
+        reaching = reaching * step_noise.kept
     return left
 
 
 def noise_along(
     basis: Matrix | None,
-    passages: Sequence[Passage],
+    step_noises: Sequence[StepNoise],
     weights: Sequence[Vector | float],
     outputs: int,
     *,
@@ -94,12 +94,12 @@ def noise_along(
     What outputs have in common does not move a softmax: nothing contracts its noise, unless it is `centred`
     away. `beside` is the sd along each direction of what was added to these points from the same answers: at
     worst the two add up. `apart` is the sd of what was added from other answers."""
-    if not passages:
+    if not step_noises:
         return CoefficientNoise(reason=NO_STEP)
-    found = (np.sqrt(variances(passages, weights)) + beside) ** 2 + np.square(apart)
+    found = (np.sqrt(variances(step_noises, weights)) + beside) ** 2 + np.square(apart)
     common = np.zeros_like(found)
     if outputs > 1 and not centred:
-        flat = [passage._replace(curvature=None) for passage in passages]
+        flat = [step_noise._replace(curvature=None) for step_noise in step_noises]
         common = variances(flat, weights)
     return CoefficientNoise.along(basis, found, outputs, common)
 

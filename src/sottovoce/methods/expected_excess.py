@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class Outlook:
+class ExpectedExcess:
     """What is believed of a risk: eigenvalues of the second moments of its rows, and signal along each.
 
     `signal` is the prior variance of the linear predictor along each, `curvature` the mean phi''."""

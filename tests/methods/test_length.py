@@ -9,9 +9,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.methods import adapt, calibration
-from sottovoce.methods.adapt import Adapt
-from sottovoce.methods.outlook import moved_by
+from sottovoce.methods.adapt import Adapt, length, method
+from sottovoce.methods.expected_excess import moved_by
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.questions import Geometry, LimitedGradient
@@ -50,9 +49,9 @@ def test_weights_of_the_right_direction_get_the_right_length_whatever_the_featur
     X, y, w = table(200_000, 2.0, skewed=skewed)
     ask = asked(made(X, y, constant=True), 3.0)
     u = start * w
-    found, answers = calibration.lengthened(ask, PLAIN, u, u, 2.0 * start, 0.4, ask.units_left)
+    found, answers = length.lengthened(ask, PLAIN, u, u, 2.0 * start, 0.4, ask.units_left)
     assert abs(np.log(found.factor * start)) < 0.12
-    assert len(answers) == calibration.ROUNDS
+    assert len(answers) == length.ROUNDS
 
 
 def test_the_answer_pays_for_scores_and_not_for_rows() -> None:
@@ -61,12 +60,12 @@ def test_the_answer_pays_for_scores_and_not_for_rows() -> None:
     X, y, w = table(2_000, 2.0)
     ask = asked(made(X, y, constant=True), 1.0)
     direction = w / np.linalg.norm(w)
-    geometry = calibration.alone(PLAIN, direction, 0.01)
+    geometry = length.alone(PLAIN, direction, 0.01)
     across = np.eye(COLUMNS + 1)[0] - direction[0] * direction
     np.testing.assert_allclose(geometry.to_coordinates(direction), direction)
     assert np.linalg.norm(geometry.to_coordinates(across)) < 0.01 * np.linalg.norm(across)
     inside = ask.reshaped(geometry)
-    half = calibration.LIMIT * ask.problem.slope
+    half = length.LIMIT * ask.problem.slope
     assert moved_by(inside, LimitedGradient(w, half)) == pytest.approx(0.01 / ask.problem.n, rel=1e-3)
     assert moved_by(ask.reshaped(PLAIN), LimitedGradient(w, half)) == pytest.approx(
         1.0 / ask.problem.n, rel=1e-3
@@ -77,8 +76,8 @@ def test_no_neighbour_moves_the_answer_past_what_is_charged() -> None:
     """Rows along the weights, across them, long and short, of both labels: 400 replacements of one."""
     rng = np.random.default_rng(5)
     X, y, w = table(50, 3.0)
-    geometry = calibration.alone(PLAIN, w / np.linalg.norm(w), 0.02)
-    half = calibration.LIMIT
+    geometry = length.alone(PLAIN, w / np.linalg.norm(w), 0.02)
+    half = length.LIMIT
     before = made(X, y, constant=False).reshaped(geometry)
     bound = before.bounds.limited(half).gradient(w)
     worst = 0.0
@@ -96,7 +95,7 @@ def test_no_neighbour_moves_the_answer_past_what_is_charged() -> None:
 
 
 def test_an_answer_lost_in_noise_changes_nothing() -> None:
-    log, error, _ = calibration._believed(3.0, 1e3, 1.5, 0.3, 0.2)
+    log, error, _ = length._believed(3.0, 1e3, 1.5, 0.3, 0.2)
     assert abs(log) < 1e-3
     assert error == pytest.approx(0.2, rel=0.01)
 
@@ -105,28 +104,26 @@ def test_the_factor_scatters_as_stated() -> None:
     """1,000 noises on one answer: the scatter of the mean is stated up to 20 % (1,000 normal variables have a
     sample deviation within 12 % of the truth but for 1e-7)."""
     rng = np.random.default_rng(1)
-    told = [
-        calibration._believed(0.01 + 0.01 * rng.standard_normal(), 0.01, 1.5, 0.3, 0.3) for _ in range(1_000)
-    ]
+    told = [length._believed(0.01 + 0.01 * rng.standard_normal(), 0.01, 1.5, 0.3, 0.3) for _ in range(1_000)]
     logs, _, stated = np.array(told).T
     assert 0.8 < float(stated.mean() / logs.std()) < 1.2
 
 
 def test_weights_that_are_too_short_are_seen_as_such() -> None:
-    longer, *_ = calibration._believed(0.02, 1e-3, 1.5, 0.3, 0.4)
-    shorter, *_ = calibration._believed(-0.02, 1e-3, 1.5, 0.3, 0.4)
+    longer, *_ = length._believed(0.02, 1e-3, 1.5, 0.3, 0.4)
+    shorter, *_ = length._believed(-0.02, 1e-3, 1.5, 0.3, 0.4)
     assert shorter < -0.1 < 0.1 < longer
 
 
 def test_what_is_kept_for_it_is_public_and_falls_with_the_budget() -> None:
     X, y, _ = table(2_000, 2.0)
     problem = made(X, y, constant=True).problem
-    shares = [calibration.share(problem, mu) for mu in (0.01, 0.1, 0.2, 1.0, 10.0)]
+    shares = [length.share(problem, mu) for mu in (0.01, 0.1, 0.2, 1.0, 10.0)]
     assert shares[0] == 0.0
     assert shares[1] == shares[2] == 0.04
     assert shares[3] == pytest.approx(0.04 * 450 / 2_000)
     assert shares[4] == 0.0
-    assert calibration.share(made(X, y).problem, 0.2) == 0.0
+    assert length.share(made(X, y).problem, 0.2) == 0.0
 
 
 def test_it_is_asked_of_small_tables_and_the_constant_keeps_its_weight(
@@ -136,15 +133,15 @@ def test_it_is_asked_of_small_tables_and_the_constant_keeps_its_weight(
     risk, budget = made(X, y, constant=True), sv.Budget(epsilon=0.5, delta=1e-6)
     whole = sv.minimize(risk, budget=budget, method="adapt", simulate=1)
     lengths = [row for row in whole.trace if row.kind == "length of the weights"]
-    assert len(lengths) == calibration.ROUNDS
+    assert len(lengths) == length.ROUNDS
     seen: list[Any] = []
-    real = adapt.lengthened
+    real = method.lengthened
 
     def watched(ask: Any, geometry: Any, u: Any, way: Any, *rest: Any) -> Any:
         seen.append((u, way))
         return real(ask, geometry, u, way, *rest)
 
-    monkeypatch.setattr(adapt, "lengthened", watched)
+    monkeypatch.setattr(method, "lengthened", watched)
     sv.minimize(risk, budget=budget, method="adapt", simulate=1)
     ((u, way),) = seen
     assert way[-1] == pytest.approx(0.0, abs=1e-12)
@@ -172,7 +169,7 @@ def test_gradients_are_asked_short_of_the_weights_where_noise_is_large() -> None
     X, y, _ = table(3_000, 2.0)
     asked_at: list[np.ndarray] = []
     found: list[np.ndarray] = []
-    real = adapt.Descent._short_of
+    real = method.Descent._short_of
 
     def watched(self: Any, there: Any, weighed: Any) -> Any:
         short = real(self, there, weighed)
@@ -181,7 +178,7 @@ def test_gradients_are_asked_short_of_the_weights_where_noise_is_large() -> None
         return short
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adapt.Descent, "_short_of", watched)
+        patch.setattr(method.Descent, "_short_of", watched)
         risk = made(X, y, constant=True)
         sv.minimize(risk, budget=sv.Budget(epsilon=0.3, delta=1e-6), method="adapt", simulate=0)
     lengths = [np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(asked_at, found, strict=True)]

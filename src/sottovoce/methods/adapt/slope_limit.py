@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.methods.log_odds import LIMITS
-from sottovoce.methods.outlook import moved_by
+from sottovoce.methods.expected_excess import moved_by
+from sottovoce.methods.logistic_model import LIMITS
 from sottovoce.questions import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.methods.bends import Bends
-    from sottovoce.methods.outlook import Outlook
+    from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+    from sottovoce.methods.expected_excess import ExpectedExcess
     from sottovoce.questions import Questions
 
 
 def limit_place(
     inside: Questions,
     point: Vector,
-    bends: Bends,
-    outlook: Outlook,
+    bends: ExpectedCurvature,
+    model: ExpectedExcess,
     deviation: float,
     reached: float,
     mu: float,
@@ -36,8 +36,7 @@ def limit_place(
     noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), moves) / mu
     across = bends.across(deviation, reached / deviation)
     lost = [
-        outlook.excess(sd * outlook.curvature / max(bend, 1e-9))
-        for sd, bend in zip(noise, across, strict=True)
+        model.excess(sd * model.curvature / max(bend, 1e-9)) for sd, bend in zip(noise, across, strict=True)
     ]
     place = int(np.argmin(bends.bias(deviation) + np.array(lost)))
     limited = LimitedGradient(point, float(LIMITS[place]) * slope)

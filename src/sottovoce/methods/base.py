@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.methods.forecast import Prospect
+    from sottovoce.methods.forecast import Forecaster
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Derivatives, Questions
@@ -95,7 +95,7 @@ class Evidence:
 
 
 @dataclass(kw_only=True)
-class Walk:
+class State:
     """The state of one run: where it stands and which steps led there, what it saw there, the trace of what
     was released, and the account of the noise of its steps."""
 
@@ -193,15 +193,15 @@ class Rule(ABC):
     """What is done at one point."""
 
     @abstractmethod
-    def visit(self, walk: Walk) -> Stop | None:
-        """Ask at `walk.w`, then record a step and return None, or return why to stop."""
+    def advance(self, state: State) -> Stop | None:
+        """Ask at `state.w`, then record a step and return None, or return why to stop."""
 
 
-def follow(rule: Rule, walk: Walk, visits: int) -> Stop:
+def follow(rule: Rule, state: State, visits: int) -> Stop:
     """Visit points until the rule stops, the visits run out, or the ledger refuses."""
     for _ in range(visits):
         try:
-            stop = rule.visit(walk)
+            stop = rule.advance(state)
         except BudgetExceeded:
             return Stop.OUT_OF_BUDGET
         if stop is not None:
@@ -227,7 +227,7 @@ class Method(ABC):
         """Whether a run may ask for a Hessian as a matrix, or for its smallest eigenvalue."""
         return False
 
-    def prospect(self) -> Prospect:
+    def forecaster(self) -> Forecaster:
         """What a budget buys of this method, from its own prices, without data."""
         raise ParameterError("a plan is made for the methods of the registry; pass one of their names.")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.methods.coordinates import groups, told_apart
+from sottovoce.methods.adapt.coordinates import groups, told_apart
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem

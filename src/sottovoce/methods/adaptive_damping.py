@@ -11,20 +11,20 @@ import numpy as np
 
 from sottovoce.methods.designs import Design, Designer
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
-from sottovoce.methods.propagation import Passage, StepRecord, expected_bend, noise_along
+from sottovoce.methods.noise_propagation import StepNoise, StepRecord, expected_bend, noise_along
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.inference.coefficient_noise import CoefficientNoise
-    from sottovoce.methods.loop import Evidence, Walk
+    from sottovoce.methods.base import Evidence, State
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer
 
 
 @final
 @dataclass
-class Pursuit(StepRule):
+class AdaptiveDamping(StepRule):
     """A majorizer damped by the least expected excess loss, given the signal in the weights so far.
 
     `spectrum` are the second moments of the features along the majorizer's basis, as far as a release showed
@@ -42,16 +42,16 @@ class Pursuit(StepRule):
     def __post_init__(self) -> None:
         self.record = StepRecord(self.majorizer.curvature)
 
-    def gradient_step(self, walk: Walk, here: Evidence) -> Step:
+    def gradient_step(self, state: State, here: Evidence) -> Step:
         rule = replace(self.majorizer, damping=self.design.damping)
         if self.spectrum is not None:
-            seen = self.majorizer.variance(walk.w, self.spectrum)
+            seen = self.majorizer.variance(state.w, self.spectrum)
             found = math.sqrt(max(0.0, seen - self.noise))
             damping = self.designer.damping(self.design, self.spectrum, self.majorizer.curvature, found)
             rule = replace(rule, damping=damping)
             self.noise += rule.noise_left(here.gradient.scale, self.spectrum)
-        step = rule.gradient_step(walk, here)
-        trace = walk.problem.outputs * float(rule.lengths.sum())
+        step = rule.gradient_step(state, here)
+        trace = state.problem.outputs * float(rule.lengths.sum())
         self.record.add(here.gradient, step.vector, trace)
         self.passed.append((rule.damping, here.gradient.scale))
         return step
@@ -66,27 +66,27 @@ class Pursuit(StepRule):
         else:
             deviation = math.sqrt(rule.variance(w, self.spectrum))
             bend = expected_bend(problem, deviation) * self.spectrum
-        passages = [
-            Passage(replace(rule, damping=damping).lengths, scale, bend) for damping, scale in self.passed
+        step_noises = [
+            StepNoise(replace(rule, damping=damping).lengths, scale, bend) for damping, scale in self.passed
         ]
-        return noise_along(rule.basis, passages, weights, problem.outputs)
+        return noise_along(rule.basis, step_noises, weights, problem.outputs)
 
 
-def pursuit(walk: Walk, units: int, designer: Designer, design: Design) -> Pursuit:
+def adaptive_damping(state: State, units: int, designer: Designer, design: Design) -> AdaptiveDamping:
     """Ask the one question of the design and build the step rule; the scalar shape asks nothing."""
-    problem, relaxation = walk.problem, designer.relaxation
+    problem, relaxation = state.problem, designer.relaxation
     match design.shape:
         case MajorizerShape.DENSE:
-            gram = walk.ask.gram(units)
-            walk.record("gram", gram.units)
+            gram = state.ask.gram(units)
+            state.record("gram", gram.units)
             majorizer = Majorized.above_gram(gram, problem, relaxation)
-            return Pursuit(designer, design, majorizer, seen_through_noise(gram, majorizer))
+            return AdaptiveDamping(designer, design, majorizer, seen_through_noise(gram, majorizer))
         case MajorizerShape.DIAGONAL:
-            squares = walk.ask.gram_diagonal(units)
-            walk.record("gram diagonal", squares.units)
-            return Pursuit(designer, design, Majorized.above_squares(squares, problem, relaxation))
+            squares = state.ask.gram_diagonal(units)
+            state.record("gram diagonal", squares.units)
+            return AdaptiveDamping(designer, design, Majorized.above_squares(squares, problem, relaxation))
         case MajorizerShape.SCALAR:
-            return Pursuit(designer, design, Majorized.above_rows(problem, relaxation))
+            return AdaptiveDamping(designer, design, Majorized.above_rows(problem, relaxation))
 
 
 def seen_through_noise(gram: Answer[Matrix], majorizer: Majorized) -> Vector:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import special
 
-from sottovoce.methods.outlook import Outlook
+from sottovoce.methods.expected_excess import ExpectedExcess
 from sottovoce.questions import Geometry
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def above_zero(mean: Vector, deviation: Vector) -> Vector:
 
 @final
 @dataclass(frozen=True)
-class Belief:
+class Prior:
     """Prior standard deviation of the linear predictor and of its constant part, and mean phi''.
 
     `movement` is about what one record moves a gradient, in units of the cap on influence."""
@@ -171,7 +171,7 @@ class Coordinates:
     counted: float
 
     @classmethod
-    def chosen(cls, moments: Moments, problem: Problem, belief: Belief, mu: float) -> Coordinates:
+    def chosen(cls, moments: Moments, problem: Problem, prior: Prior, mu: float) -> Coordinates:
         """Those with the least expected excess when `mu` is left for gradients.
 
         Compared are floors under the variances, from none to one so high that columns stay as they are, and
@@ -185,15 +185,15 @@ class Coordinates:
             stretch = stretch * (spreads.columns.size / float((spreads.variances * stretch).sum()))
             for constant in _CONSTANTS if centred else (0.0,):
                 spectrum = spreads.variances * stretch
-                signal = belief.deviation**2 * spreads.signal
+                signal = prior.deviation**2 * spreads.signal
                 if constant:
-                    spectrum, signal = np.append(spectrum, constant), np.append(signal, belief.constant**2)
-                noise = belief.movement * _SHORTEST * math.sqrt(float(spectrum.sum())) / (problem.n * mu)
-                expected = Outlook(spectrum, signal, belief.curvature).excess(noise)
+                    spectrum, signal = np.append(spectrum, constant), np.append(signal, prior.constant**2)
+                noise = prior.movement * _SHORTEST * math.sqrt(float(spectrum.sum())) / (problem.n * mu)
+                expected = ExpectedExcess(spectrum, signal, prior.curvature).excess(noise)
                 if best is None or expected < best[0]:
                     best = expected, stretch, constant
         assert best is not None
-        return cls._of(moments, problem, spreads, best[1], best[2], belief, mu)
+        return cls._of(moments, problem, spreads, best[1], best[2], prior, mu)
 
     @classmethod
     def _of(
@@ -203,7 +203,7 @@ class Coordinates:
         spreads: Spreads,
         stretch: Vector,
         constant: float,
-        belief: Belief,
+        prior: Prior,
         mu: float,
     ) -> Coordinates:
         scale, diagonal = np.ones(problem.columns), np.zeros(problem.columns)
@@ -219,7 +219,7 @@ class Coordinates:
             shift = spreads.centres / size
             shift[place] = 0.0
         trace = float(diagonal.sum())
-        lengths = cap_for(trace, problem, belief, mu)
+        lengths = cap_for(trace, problem, prior, mu)
         geometry = Geometry(
             scale=np.clip(scale, 1e-14, 1e14),
             cap=lengths * math.sqrt(trace),
@@ -230,13 +230,13 @@ class Coordinates:
         return cls(geometry, counted * diagonal, np.hypot(errors, _ROUGH * diagonal), counted)
 
 
-def cap_for(trace: float, problem: Problem, belief: Belief, mu: float) -> float:
+def cap_for(trace: float, problem: Problem, prior: Prior, mu: float) -> float:
     """The cap on influence, in units of the root mean square length: noise against what weights leave.
 
     Noise costs e f^2 at a cap of f lengths, weights about w f^-4: least at f = (2 w/e)^(1/6)."""
-    noise = belief.movement * math.sqrt(trace) / (problem.n * mu)
-    expected = _CORRELATED * 0.5 * trace * noise**2 / belief.curvature
-    weighting = _WEIGHTING * problem.curvature_high * belief.deviation**2
+    noise = prior.movement * math.sqrt(trace) / (problem.n * mu)
+    expected = _CORRELATED * 0.5 * trace * noise**2 / prior.curvature
+    weighting = _WEIGHTING * problem.curvature_high * prior.deviation**2
     return min(_LONGEST, max(_SHORTEST, math.pow(2.0 * weighting / expected, 1.0 / 6.0)))
 
 

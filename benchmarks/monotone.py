@@ -1,0 +1,257 @@
+"""Does the loss of the default method ever rise with epsilon? Generated tables, twelve budgets.
+
+    python -m benchmarks.monotone        # 200 tables, epsilon .1 to 10 in twelve steps, three runs each
+    python -m benchmarks.monotone --tables 40 --runs 3 --out rises.json
+
+A table is drawn from its number alone: its kind, 1,000 to 100,000 rows, 5 to 600 columns. Loss is that of
+20,000 other rows of the same law: log loss, or the mean square of regressions. Counted are steps from one
+epsilon to the next in which the mean loss rises by more than two standard errors, and runs worse than
+the best constant by more than their scatter explains. Tables from 1,000 on are those that constants of the
+method were looked at with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sottovoce as sv
+
+EPSILONS = np.geomspace(0.1, 10.0, 12)
+_HELD_OUT = 20_000
+_LARGEST = 4_000_000
+"""Entries of a table: rows are fewer where columns are many."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows within the unit ball, their last column constant; targets are 0 and 1 or in [-1, 1]."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    held_out: np.ndarray
+    truth: np.ndarray
+    regression: bool
+    indicators: tuple[tuple[int, int], ...] = ()
+
+    def risk(self) -> sv.Risk:
+        extra = {"target": (-1.0, 1.0)} if self.regression else {"labels": (0, 1)}
+        records = sv.Records.from_arrays(self.X, self.y, constant=True, indicators=self.indicators, **extra)
+        loss = sv.losses.PseudoHuber() if self.regression else sv.losses.Logistic()
+        return sv.Risk(records, loss, sv.regularizers.L2(1e-6))
+
+    def loss(self, weights: np.ndarray) -> float:
+        scores = self.held_out @ weights
+        if self.regression:
+            return float(np.mean((scores - self.truth) ** 2))
+        return float(np.mean(np.logaddexp(0.0, -scores * (2 * self.truth - 1))))
+
+    @property
+    def constant(self) -> float:
+        """Loss of the best constant."""
+        if self.regression:
+            return float(np.var(self.truth))
+        p = float(np.mean(self.truth))
+        return float(-p * math.log(p) - (1.0 - p) * math.log(1.0 - p))
+
+
+def drawn(number: int) -> Table:
+    """The table of this number."""
+    law = np.random.default_rng([number, 34])
+    kinds = list(_KINDS)
+    kind = kinds[number % len(kinds)]
+    columns = round(math.exp(law.uniform(math.log(5), math.log(600))))
+    n = round(min(math.exp(law.uniform(math.log(1_000), math.log(100_000))), _LARGEST / columns))
+    regression = bool(law.random() < 0.3)
+    make = _KINDS[kind](law, columns)
+    parts = []
+    for part, count in ((0, n), (1, _HELD_OUT)):
+        rng = np.random.default_rng([number, 35, part])
+        Z, score = make(rng, count)
+        parts.append((Z, score, rng))
+    middle, spread = float(np.median(parts[0][1])), float(parts[0][1].std())
+    strength = 30.0 if kind == "separable" else math.exp(law.uniform(math.log(0.5), math.log(6.0)))
+    noise = math.exp(law.uniform(math.log(0.03), math.log(0.5)))
+    made = []
+    for Z, score, rng in parts:
+        score = (score - middle) / spread
+        if regression:
+            tail = rng.standard_t(3, score.size) if kind == "heavy tails" else rng.standard_normal(score.size)
+            y: np.ndarray = np.clip(0.4 * score * math.sqrt(1.0 - noise**2) + 0.4 * noise * tail, -1.0, 1.0)
+        else:
+            y = (rng.random(score.size) < 1.0 / (1.0 + np.exp(-strength * score))).astype(int)
+        made += [_bounded(Z), y]
+    name = f"{number} {kind}{' regression' if regression else ''} {n} x {made[0].shape[1]}"
+    return Table(name, *made, regression, _levels(columns) if kind == "one-hot" else ())
+
+
+Sampler = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+
+def _plain(law: np.random.Generator, columns: int) -> Sampler:
+    scale, beta = np.exp(law.normal(0.0, 1.0, columns)), law.standard_normal(columns)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = rng.standard_normal((n, columns))
+        return np.clip(Z / 4.0, -1.0, 1.0) * (scale / scale.max()), Z @ beta
+
+    return sample
+
+
+def _collinear(law: np.random.Generator, columns: int) -> Sampler:
+    hidden = max(1, columns // 5)
+    mix, beta = law.standard_normal((hidden, columns)) / math.sqrt(hidden), law.standard_normal(columns)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = rng.standard_normal((n, hidden)) @ mix + 0.1 * rng.standard_normal((n, columns))
+        return np.clip(Z / 4.0, -1.0, 1.0), Z @ beta
+
+    return sample
+
+
+def _heavy(law: np.random.Generator, columns: int) -> Sampler:
+    beta = law.standard_normal(columns)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = rng.standard_t(2.0, (n, columns))
+        return np.clip(Z / 20.0, -1.0, 1.0), np.clip(Z, -20.0, 20.0) @ beta
+
+    return sample
+
+
+def _levels(columns: int) -> tuple[tuple[int, int], ...]:
+    """Blocks of two to nine indicators."""
+    edges, place = [], 0
+    while place < columns:
+        size = min(2 + (5 * len(edges)) % 8, columns - place)
+        edges.append((place, place + size))
+        place += size
+    return tuple(edges)
+
+
+def _one_hot(law: np.random.Generator, columns: int) -> Sampler:
+    blocks, beta = _levels(columns), law.standard_normal(columns)
+    odds = [law.dirichlet(np.full(stop - start, 0.7)) for start, stop in blocks]
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = np.zeros((n, columns))
+        for (start, stop), chance in zip(blocks, odds, strict=True):
+            Z[np.arange(n), start + rng.choice(stop - start, n, p=chance)] = 1.0
+        return Z, Z @ beta
+
+    return sample
+
+
+def _fourier(law: np.random.Generator, columns: int) -> Sampler:
+    """Random Fourier features of six numbers, of which a quadratic form decides."""
+    inputs, waves = 6, max(columns - 6, 4)
+    length = np.exp(law.uniform(math.log(0.3), math.log(1.5), waves)) * math.sqrt(inputs)
+    mix, phase = law.standard_normal((inputs, waves)) / length, law.uniform(0.0, 2.0 * math.pi, waves)
+    form, line = law.standard_normal((inputs, inputs)), law.standard_normal(inputs)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = rng.standard_normal((n, inputs))
+        held = np.hstack([np.clip(Z / 4.0, -1.0, 1.0), np.cos(Z @ mix + phase) * math.sqrt(inputs / waves)])
+        return held, np.einsum("ij,jk,ik->i", Z, form, Z) / 3.0 + Z @ line
+
+    return sample
+
+
+def _splines(law: np.random.Generator, columns: int) -> Sampler:
+    """Hat functions on five even knots of skewed numbers, most of them near one end of their range."""
+    knots = np.linspace(0.0, 1.0, 5)
+    inputs = max(1, columns // 5)
+    beta = law.standard_normal(inputs)
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        Z = np.clip(np.maximum(0.0, rng.standard_normal((n, inputs)) - 0.3) ** 2 / 6.0, 0.0, 1.0)
+        hats = [np.maximum(0.0, 1.0 - np.abs(column[:, None] - knots) / knots[1]) for column in Z.T]
+        return np.hstack(hats), np.log1p(20.0 * Z) @ beta
+
+    return sample
+
+
+_KINDS: dict[str, Callable[[np.random.Generator, int], Sampler]] = {
+    "scales": _plain,
+    "collinear": _collinear,
+    "separable": _plain,
+    "heavy tails": _heavy,
+    "one-hot": _one_hot,
+    "fourier": _fourier,
+    "splines": _splines,
+}
+
+
+def _bounded(Z: np.ndarray) -> np.ndarray:
+    """Rows with a constant column, divided by the largest length that the kind's ranges allow."""
+    largest = np.sqrt((np.abs(Z).max(axis=0) ** 2).sum() + 1.0) if Z.shape[1] < 3 else None
+    length = (
+        float(largest)
+        if largest is not None
+        else math.sqrt(1.0 + float(np.quantile((Z**2).sum(axis=1), 0.99)))
+    )
+    rows = np.column_stack([Z, np.ones(len(Z))]) / length
+    return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=1) * (1.0 + 2.0**-20))[:, None])
+
+
+def losses(table: Table, method: str, runs: int, first_seed: int = 0) -> np.ndarray:
+    """Held-out losses, epsilons by runs."""
+    risk = table.risk()
+    found = []
+    for epsilon in EPSILONS:
+        budget = sv.Budget(epsilon=float(epsilon), delta=1e-6)
+        seeds = range(first_seed, first_seed + runs)
+        found.append(
+            [table.loss(sv.minimize(risk, budget=budget, method=method, simulate=s).weights) for s in seeds]
+        )
+    return np.array(found)
+
+
+def judged(found: np.ndarray, constant: float) -> dict[str, float]:
+    """Rises beyond two standard errors, the largest rise relative to what is at stake, and bad runs."""
+    mean, error = found.mean(axis=1), found.std(axis=1, ddof=1) / math.sqrt(found.shape[1])
+    rise, doubt = np.diff(mean), np.hypot(error[1:], error[:-1])
+    stake = max(constant - float(mean.min()), 1e-12)
+    scatter = float(found.std(axis=1, ddof=1).max())
+    return {
+        "rises": int(np.sum(rise > 2.0 * doubt)),
+        "largest": float(np.max(rise / stake)),
+        "largest beyond two": float(np.max((rise - 2.0 * doubt) / stake)),
+        "worse than constant": int(np.sum(found > constant + 3.0 * scatter + 1e-9)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for number in range(options.first, options.first + options.tables):
+        table = drawn(number)
+        found = losses(table, options.method, options.runs)
+        row = {"table": table.name, "constant": table.constant, "losses": found.mean(axis=1).tolist()}
+        row |= judged(found, table.constant)
+        rows.append(row)
+        print(json.dumps({key: value for key, value in row.items() if key != "losses"}), flush=True)
+        if options.out:
+            options.out.write_text(json.dumps(rows, indent=1))
+    steps = len(rows) * (len(EPSILONS) - 1)
+    print(f"{len(rows)} tables, {steps} steps from one epsilon to the next")
+    print(f"{sum(row['rises'] for row in rows)} rises beyond two standard errors")
+    print(f"{sum(row['worse than constant'] for row in rows)} runs worse than a constant")
+
+
+if __name__ == "__main__":
+    main()
