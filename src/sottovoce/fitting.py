@@ -28,6 +28,7 @@ from sottovoce.data.tables import Table
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
+from sottovoce.exports.forecast import coefficient_forecast, insist_determined
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import bends_of
 from sottovoce.features.marginals import coded
@@ -75,6 +76,7 @@ def fit(
     tolerance: Tolerance | None = None,
     inference: float = 0.0,
     robust: bool = False,
+    anyway: bool = False,
     evaluate: float = 0.0,
     purpose: str = "",
     contact: str = "",
@@ -101,10 +103,11 @@ def fit(
     such a file and keep its rows; `workers` starts so many processes here. `person` names the column of
     people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
     `weight` names the column of what rows count, up to the declared `weight_cap`, and `class_weight` =
-    {label: weight} what those of a class do, in place of what the schema says. `evaluate` is a share of the
-    rows, or persons, to hold out and of the budget to measure the model on them. `purpose` and `contact` go
-    into the model file and its report. All else is as for `minimize`. The model holds what was released and
-    what was declared, nothing else."""
+    {label: weight} what those of a class do, in place of what the schema says. With `inference` a run of
+    which no coefficient is expected to be determined is refused before it is charged, unless `anyway`.
+    `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure the model on them.
+    `purpose` and `contact` go into the model file and its report. All else is as for `minimize`. The model
+    holds what was released and what was declared, nothing else."""
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
@@ -159,12 +162,18 @@ def fit(
         unit = "record" if schema.person is None else "person"
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
         staged = Additive(schema, risk, risk_over, budget) if bent else None
+        asked = Inference(inference, robust, design_of(staged.schema if staged else schema, raw=False))
+        if not anyway and not staged:
+            named = chosen_loss(loss, aim)
+            insist_determined(
+                coefficient_forecast(schema, named, risk.problem, budget, asked.share, robust=robust)
+            )
         result = minimize(
             staged or risk,
             budget=budget,
             method=method,
             tolerance=tolerance,
-            inference=Inference(inference, robust, design_of(staged.schema if staged else schema, raw=False)),
+            inference=asked,
             purpose=purpose,
             ledger=ledger,
             simulate=simulate,
@@ -185,8 +194,8 @@ def fit(
     if test is None or parting is None:
         return trained
     people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
-    asked = (trained, test.features, test.target, kept, ledger, simulate)
-    measured = figures(*asked, **people)
+    tested = (trained, test.features, test.target, kept, ledger, simulate)
+    measured = figures(*tested, **people)
     said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
     return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 

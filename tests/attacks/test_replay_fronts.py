@@ -225,6 +225,7 @@ def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPat
 FIGURES: dict[str, Callable[..., Any]] = {
     "accuracy": evaluation.accuracy,
     "log loss": evaluation.log_loss,
+    "majority rate": evaluation.majority_rate,
     "confusion": evaluation.confusion_matrix,
     "calibration": evaluation.calibration,
     "all": evaluation.evaluate,

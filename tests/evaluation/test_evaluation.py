@@ -134,7 +134,7 @@ def test_every_figure_is_charged_once_before_the_model_sees_a_record(
     model, X, y = binary
     ledger = sv.Ledger(sv.Budget(4.0, 1e-5))
     evaluation.evaluate(model, X, y, budget=BUDGET, ledger=ledger, simulate=0)
-    assert [type(grant.event) for grant in ledger.history] == [GaussianEvent] * 5
+    assert [type(grant.event) for grant in ledger.history] == [GaussianEvent] * 6
     assert {grant.event.query for grant in ledger.history} == {Query.EVALUATION}
     whole = sv.Ledger(BUDGET).units_cap
     assert 0.999 * whole <= ledger.units_spent <= whole
@@ -226,3 +226,22 @@ def test_figures_are_plain_values(binary: tuple[Any, np.ndarray, np.ndarray]) ->
     back = pickle.loads(pickle.dumps(found))
     assert back.accuracy == found.accuracy
     assert np.array_equal(back.confusion.counts, found.confusion.counts)
+
+
+class _Constant:
+    classes_ = np.array([-1, 1])
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X))
+
+
+def test_the_majority_rate_is_that_of_the_commonest_class() -> None:
+    """Noise of sd below 0.002 here: 0.02 off has odds below 1e-6."""
+    X, y = np.zeros((4000, 1)), np.repeat([-1, 1], [2800, 1200])
+    found = evaluation.majority_rate(_Constant(), X, y, budget=sv.Budget(1.0, 1e-6), simulate=0)
+    assert found.value == pytest.approx(0.7, abs=0.02)
+    assert found.low <= 0.7 <= found.high
+    assert not found.too_few
+    few = evaluation.majority_rate(_Constant(), X[:40], y[-40:], budget=sv.Budget(0.3, 1e-6), simulate=0)
+    assert few.too_few
+    assert 0.5 <= few.low <= few.high <= 1.0

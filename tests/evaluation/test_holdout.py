@@ -38,8 +38,9 @@ def test_both_parts_are_together_worth_no_more_than_the_whole(share: float, epsi
 def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> None:
     ledger = sv.Ledger(sv.Budget(1.0, 1e-5))
     model = sv.fit(table(2_000), SCHEMA, epsilon=1.0, delta=1e-5, evaluate=0.1, ledger=ledger)
-    assert [figure.name for figure in model.figures] == ["accuracy", "area under the ROC curve", "log loss"]
-    assert [figure.n for figure in model.figures] == [200] * 3
+    names = ["accuracy", "majority rate", "area under the ROC curve", "log loss"]
+    assert [figure.name for figure in model.figures] == names
+    assert [figure.n for figure in model.figures] == [200] * 4
     assert model.result.guarantee.n == 1_800
     assert ledger.units_spent > 0.99 * ledger.units_cap
     again = Model.from_dict(model.to_dict())
@@ -62,7 +63,7 @@ def test_persons_are_held_out_whole_and_measured_for_persons(relation: str, decl
     model = sv.fit(held, SCHEMA, epsilon=4.0, delta=1e-5, evaluate=0.2, ledger=ledger, **terms)
     people = declared or 400
     assert model.result.guarantee.n == people - people // 5
-    assert [figure.n for figure in model.figures] == [people // 5] * 3
+    assert [figure.n for figure in model.figures] == [people // 5] * 4
     assert model.result.guarantee.unit == "person"
     assert ledger.units_spent > 0.99 * ledger.units_cap
     assert f"{people // 5} persons held out" in render(model.result, model.card())

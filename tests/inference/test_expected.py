@@ -62,7 +62,7 @@ def test_the_records_and_the_epsilon_named_for_an_effect_show_it() -> None:
     few = plan(100, inference=0.3).errors
     assert few is not None
     assert not few.resolved
-    assert "no ends" in str(few)
+    assert "not be determined" in str(few)
 
 
 def test_an_effect_without_inference_is_refused() -> None:

@@ -150,7 +150,8 @@ def test_a_row_that_is_not_determined_carries_no_number_in_any_form(tmp_path: Pa
     """Where nothing is seen above the noise, and where all but one level is."""
     path, schema = claims(tmp_path, '"north", "south", "west"')
     for epsilon in (0.02, 3.0):
-        model = sv.fit(path, schema, epsilon=epsilon, delta=1e-6, inference=0.3, simulate=1)
+        terms = {"delta": 1e-6, "inference": 0.3, "simulate": 1, "anyway": True}
+        model = sv.fit(path, schema, epsilon=epsilon, **terms)
         for options in ({}, {"exp": True}, {"simultaneous": True}, {"within": 5.0}):
             summary = model.summary(**options)
             hidden = [place for place, line in enumerate(summary.lines) if not line.resolved]
@@ -167,7 +168,7 @@ def test_a_row_that_is_not_determined_carries_no_number_in_any_form(tmp_path: Pa
             assert summary._repr_html_().count("not determined") >= len(hidden)
         assert any("not determined" in remark for remark in summary.remarks)
         assert summary.nothing is (epsilon < 1.0)
-    nowhere = sv.fit(path, schema, epsilon=0.02, delta=1e-6, inference=0.3, simulate=1)
+    nowhere = sv.fit(path, schema, epsilon=0.02, **terms)
     assert np.all(np.isnan(nowhere.predict_interval(_frame([30, 70], ["north", "west"]))))
 
 

@@ -77,6 +77,7 @@ def test_json_is_one_object_and_nothing_else(folder: Path, run) -> None:  # type
         "relation",
         "unit",
         "accuracy",
+        "majority rate",
         "log loss",
         "area under the ROC curve",
         "calibration",

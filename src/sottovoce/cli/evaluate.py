@@ -144,6 +144,7 @@ def _figures(
     found = evaluation.evaluate(*asked, **options)
     return {
         "accuracy": found.accuracy,
+        found.majority.name: found.majority,
         "log loss": found.log_loss,
         "calibration": found.calibration,
         **({} if found.area is None else {found.area.name: found.area}),
@@ -178,7 +179,7 @@ def _shown(figure: Figure, counted: str) -> Any:
         for label in figure.classes:
             table.add_column(f"says {shown_safely(label)}", justify="right")
         for label, counts in zip(figure.classes, figure.counts, strict=True):
-            table.add_row(shown_safely(label), *(f"{count:,.0f}" for count in counts))
+            table.add_row(shown_safely(label), *(f"{max(0.0, count):,.0f}" for count in counts))
         return table
     table = Table(title=f"How often it happened, by predicted probability, {level}")
     for heading in ("predicted", counted, "happened", "interval"):
@@ -194,6 +195,6 @@ def _shown(figure: Figure, counted: str) -> Any:
     )
     for start, end, count, share, low, high in bins:
         table.add_row(
-            f"{start:.2f} to {end:.2f}", f"{count:,.0f}", f"{share:.3f}", f"{low:.3f} to {high:.3f}"
+            f"{start:.2f} to {end:.2f}", f"{max(0.0, count):,.0f}", f"{share:.3f}", f"{low:.3f} to {high:.3f}"
         )
     return table

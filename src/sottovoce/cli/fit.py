@@ -94,6 +94,14 @@ def fit(
             help="Standard errors that hold whether or not the model does.", rich_help_panel=TRAINING
         ),
     ] = False,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway",
+            help="Spend on --inference even if no coefficient is expected to be determined.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = False,
     within: Annotated[
         float | None,
         typer.Option(
@@ -181,6 +189,7 @@ def fit(
         tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
         inference=inference,
         robust=robust,
+        anyway=anyway,
         evaluate=evaluate,
         purpose=purpose,
         contact=contact,

@@ -85,6 +85,7 @@ def measured(figure: Estimate, unit: str) -> str:
     return (
         f"{figure.value:.4f} on {figure.n:,} {whose} held out, between {figure.low:.4f} and "
         f"{figure.high:.4f} with {100 * figure.confidence:.6g} % confidence, noise included"
+        + (f"; {figure.too_few} {whose}" if figure.too_few else "")
     )
 
 

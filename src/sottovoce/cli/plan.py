@@ -119,6 +119,7 @@ def plan(
         target=target,
         inference=inference,
         effect=effect,
+        schema=declared,
     )
     if html is not None:
         from sottovoce.cli.outputs import place_for
@@ -132,7 +133,7 @@ def plan(
         out.say_json({**found.to_dict(), "caveats": list(weak)})
         return
     print(found)
-    if found.accuracy is not None:
+    if found.accuracy is not None and found.coefficients is None:
         print(f"\n{found.accuracy.drawn()}")
     if weak:
         out.say(out.caveats(weak))

@@ -165,7 +165,8 @@ class Target:
     whole number from 0 to `high`.
 
     `class_weight`: what records of each class count, {label: weight} with 1 for those left out, kept in the
-    order of the classes; only ratios matter."""
+    order of the classes; only ratios matter. `typical`: a usual count, from what is known without the data;
+    forecasts of standard errors need it, where a tenth of `high` is taken else."""
 
     name: str
     classes: tuple[Label, ...] | None = None
@@ -173,11 +174,14 @@ class Target:
     high: float | None = None
     class_weight: tuple[float, ...] | Mapping[Label, float] | None = field(default=None, kw_only=True)
     count: bool = field(default=False, kw_only=True)
+    typical: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
         if self.count:
             self._declare_count()
+        if self.typical is not None:
+            self._declare_typical()
         ranged = self.low is not None and self.high is not None
         if (self.classes is None) != ranged or (self.low is None) != (self.high is None):
             raise ParameterError(
@@ -206,6 +210,13 @@ class Target:
                 'more: type = "count", high = 20. Larger ones are clipped to it.'
             )
         object.__setattr__(self, "low", 0.0)
+
+    def _declare_typical(self) -> None:
+        where = f"target {self.name!r}: typical"
+        typical = declared_number(self.typical, where)
+        if not self.count or self.high is None or not 0.0 < typical <= self.high:
+            raise ParameterError(f"{where}, a usual count, goes with counts, above 0 and at most high.")
+        object.__setattr__(self, "typical", typical)
 
     def _declared_weights(self) -> tuple[float, ...]:
         given: Any = self.class_weight
@@ -247,17 +258,26 @@ class Target:
         """The range that training sees in place of the declared one."""
         return (0.0, 1.0) if self.count else (-1.0, 1.0)
 
+    @property
+    def middle_and_half(self) -> tuple[float, float]:
+        """The middle of the declared range and half of its width."""
+        assert self.low is not None
+        assert self.high is not None
+        return self.low / 2.0 + self.high / 2.0, self.high / 2.0 - self.low / 2.0
+
     def scaled(self, values: Any) -> Any:
         """Numbers within the declared range mapped to what training sees: [-1, 1], of a count [0, 1]."""
         assert self.low is not None
         assert self.high is not None
         if self.count:
             return values / self.high
-        return (values - (self.low / 2.0 + self.high / 2.0)) / (self.high / 2.0 - self.low / 2.0)
+        middle, half = self.middle_and_half
+        return (values - middle) / half
 
     def to_dict(self) -> dict[str, Any]:
         if self.count:
-            return {"column": self.name, "type": "count", "high": self.high}
+            usual = {} if self.typical is None else {"typical": self.typical}
+            return {"column": self.name, "type": "count", "high": self.high, **usual}
         if self.classes is not None:
             weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}
             return {"column": self.name, "classes": list(self.classes), **weights}

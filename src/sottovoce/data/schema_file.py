@@ -66,7 +66,7 @@ def column_of(name: str, raw: object) -> Column:
 
 
 def target_of(raw: object) -> Target:
-    part = table_of(raw, "[target]", ("column", "type", "classes", "low", "high", "class_weight"))
+    part = table_of(raw, "[target]", ("column", "type", "classes", "low", "high", "class_weight", "typical"))
     name = _required(part, "column", "[target]")
     if name == _UNFILLED and len(part) == 1:
         raise ParameterError("[target]: write the name of the column to predict, or delete the section.")
@@ -75,7 +75,8 @@ def target_of(raw: object) -> Target:
             '[target]: type may be "count" or left out: classes, or low and high, say the rest.'
         )
     bounds = (part.get(key) for key in ("classes", "low", "high"))
-    return Target(name, *bounds, class_weight=part.get("class_weight"), count="type" in part)
+    chosen = {key: part.get(key) for key in ("class_weight", "typical")}
+    return Target(name, *bounds, **chosen, count="type" in part)
 
 
 def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from sottovoce.evaluation.measures import (
     deviance,
     evaluate,
     log_loss,
+    majority_rate,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "deviance",
     "evaluate",
     "log_loss",
+    "majority_rate",
 ]

@@ -174,6 +174,23 @@ class Examination:
 
         return self.mean("accuracy", right, 1.0, 1, units)
 
+    def majority(self, units: Units) -> Estimate:
+        """Share of the commonest class: the accuracy of who always says it. Its ends hold for all classes."""
+        codes, count = self.codes(), len(self.classes)
+        noisy, margin = self.tallies(lambda: codes, count, units)
+        wider = margin / self.n + sampling_margin(1.0, self.n, (1.0 - self.confidence) / count)
+        share = min(1.0, max(1.0 / count, float(noisy.max()) / self.n))
+        reach = margin / self.n
+        return Estimate(
+            name="majority rate",
+            value=share,
+            low=max(1.0 / count, share - reach),
+            high=min(1.0, share + reach),
+            population=(max(1.0 / count, share - wider), min(1.0, share + wider)),
+            confidence=self.confidence,
+            n=self.n,
+        )
+
     def absolute_error(self, target: tuple[float, float], units: Units) -> Estimate:
         bounds = Range.declare(target)
 

@@ -35,6 +35,12 @@ class Estimate:
             raise ValueError("this is no figure of at least one record")
         return cls(name=text_of(raw["name"]), n=raw["n"], population=(low, high), **numbers)
 
+    @property
+    def too_few(self) -> str:
+        """A warning where a share between 0 and 1 is known to a fifth and no better; else empty."""
+        wide = self.low >= 0.0 and self.high <= 1.0 and self.high - self.low > 0.2
+        return "too wide to judge by: hold out more than these" if wide else ""
+
     def __str__(self) -> str:
         return (
             f"{self.name} {self.value:.4f}, within [{self.low:.4f}, {self.high:.4f}] on this test set with "
@@ -72,13 +78,14 @@ class CalibrationCurve:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """Accuracy, clipped log loss, calibration, confusion and, of two classes, the area under the ROC curve,
-    under one budget, equal parts of it each."""
+    """Accuracy, the majority rate to compare it with, clipped log loss, calibration, confusion and, of two
+    classes, the area under the ROC curve, under one budget, equal parts of it each."""
 
     accuracy: Estimate
     log_loss: Estimate
     calibration: CalibrationCurve
     confusion: Confusion
+    majority: Estimate
     area: Estimate | None = None
 
 

@@ -113,8 +113,8 @@ def figures(
     simulate: int | None,
     **others: Any,
 ) -> tuple[Estimate, ...]:
-    """Accuracy and, where the model gives probabilities, log loss and the area under the ROC curve of two
-    classes; of numbers the absolute error, of counts the deviance too."""
+    """Accuracy and, where the model gives probabilities, the majority rate, log loss and the area under the
+    ROC curve of two classes; of numbers the absolute error, of counts the deviance too."""
     options: dict[str, Any] = {"ledger": ledger, "simulate": simulate, **others}
     if not model.is_classifier:
         options["target"] = model.schema.target.range
@@ -127,16 +127,20 @@ def figures(
         )
     if not hasattr(model, "predict_proba"):
         return (evaluation.accuracy(model, rows, target, budget=budget, **options),)
+    budget, small = parts(budget, 0.1)
+    majority = evaluation.majority_rate(model, rows, target, budget=small, **options)
     if len(model.classes_) > 2:
         first, second = parts(budget, 0.2)
         return (
             evaluation.accuracy(model, rows, target, budget=first, **options),
+            majority,
             evaluation.log_loss(model, rows, target, budget=second, **options),
         )
     half, rest = parts(budget, 0.5)
     first, second = parts(rest, 0.5)
     return (
         evaluation.accuracy(model, rows, target, budget=first, **options),
+        majority,
         evaluation.auc(model, rows, target, budget=half, **options),
         evaluation.log_loss(model, rows, target, budget=second, **options),
     )

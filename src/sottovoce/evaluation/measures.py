@@ -78,6 +78,12 @@ def deviance(
     return test.deviance(target, ceiling, test.desk.run.units_left)
 
 
+def majority_rate(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
+    """Share of the commonest class, to compare the accuracy with. The counts move by at most sqrt2."""
+    test = _test(model, X, y, **how)
+    return test.majority(test.desk.run.units_left)
+
+
 def confusion_matrix(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
     test = _test(model, X, y, **how)
@@ -107,9 +113,10 @@ def evaluate(
     test.insist_log_loss(ceiling)
     test.insist_calibration(bins)
     two = len(test.classes) == 2
-    share = test.desk.run.share(5 if two else 4)
+    share = test.desk.run.share(6 if two else 5)
     return Evaluation(
         accuracy=test.accuracy(share),
+        majority=test.majority(share),
         log_loss=test.log_loss(ceiling, share),
         calibration=test.calibration(bins, share),
         confusion=test.confusion(share),

@@ -8,33 +8,42 @@ from typing import Any
 import numpy as np
 
 from sottovoce.data.contrasts import design_of
+from sottovoce.data.schema import Schema
 from sottovoce.inference.terms import UserTerms
 
 
 def terms_of(
     model: Any, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None
 ) -> UserTerms:
+    """The terms of a model's coefficients."""
+    return terms_for(model.schema, model.loss, against, per)
+
+
+def terms_for(
+    schema: Schema, loss: str, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None
+) -> UserTerms:
     """Coefficients per unit of each column, categories against their references, from encoded weights.
 
     With x = h A psi and y = middle + reach <x, w> the coefficients of psi are reach h A'w, and the middle is
     the intercept's. Those of counts are changes of the logarithm of the expected count."""
-    schema = model.schema
-    shift, reach = model.scale
+    target = schema.target
+    assert target is not None
     wanted = [against] if isinstance(against, str) else list(against)
     design = design_of(schema, raw=True, against=wanted, per=per or {})
     plain = design_of(schema, raw=False)
     kept = ~design.empty
-    offset = np.append(np.zeros(len(design.names) - 1), shift)
-    outputs = tuple(map(str, model.classes_)) if len(model.weights) > 1 else ()
+    middle, reach = (0.0, 1.0) if target.range is None or target.count else target.middle_and_half
+    offset = np.append(np.zeros(len(design.names) - 1), middle)
+    several = target.classes is not None and len(target.classes) > 2
     return UserTerms(
         tuple(name for name, shown in zip(design.names, kept, strict=True) if shown),
         reach * schema.unit * design.matrix.T[kept],
         offset[kept],
         design.shown_groups,
-        outputs,
-        chances=model.is_count or hasattr(model, "predict_proba"),
+        tuple(str(label) for label in sorted(target.classes)) if several and target.classes else (),
+        chances=target.count or (target.classes is not None and loss == "logistic"),
         moves=schema.unit * plain.matrix.T,
         flat=plain.inverse[plain.empty] if plain.empty.any() else None,
-        ratio="rate ratio" if model.is_count else "odds ratio",
+        ratio="rate ratio" if target.count else "odds ratio",
         within=schema.within,
     )

@@ -32,7 +32,10 @@ def least_ratio(size: int) -> float:
 
 
 def typical_curvature(problem: Problem) -> float:
-    """phi'' to expect: four fifths of the largest, half of that for one of several outputs."""
+    """phi'' to expect: four fifths of the largest, half of that for one of several outputs; of counts, whose
+    phi'' is the expected count over the largest there can be, a tenth."""
+    if problem.loss == "poisson":
+        return 0.1 * problem.curvature_high
     return 0.8 * problem.curvature_high * (0.5 if problem.outputs > 1 else 1.0)
 
 

@@ -52,6 +52,7 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
     first gradient at w give a step along all directions that stand out of the Hessian's noise; where it led
     so far that the Hessian may be another, both are asked again, for less, while enough is left. 3. At the
     point reached the second moment of scores and, for what is left, the gradient again: its noise stays.
+    How far it may have changed is known by sup|phi'''| and by its ratio to phi'', whichever says less.
     A loss that is no likelihood has no information, weights may depend on what is predicted, and rows of a
     person on each other: their errors are `robust`, and persons are what is independent."""
     grouped = ask.problem.unit != "record"
@@ -73,9 +74,10 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
         spent += hessian.units + first.units
         start, here, share = here, there, 0.5
         mean = mean_curvature(curvature, hessian.scale, spread)
+        third = min(problem.third, problem.bend * mean)
         again = int(units * share * (parts.hessian + parts.first))
         affordable = spent + again + scores_units <= (1.0 - _KEPT) * units
-        if not affordable or curvature_change(there - start, there, curvature, mean, problem.third) <= _FAR:
+        if not affordable or curvature_change(there - start, there, curvature, mean, third) <= _FAR:
             break
     last = inside.gradient(there, units - spent - scores_units)
     scores = _scores(inside, there, scores_units, robust)
@@ -84,7 +86,7 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
         outputs=problem.outputs,
         weights=geometry.to_user(there),
         moved=there - start,
-        third=problem.third,
+        third=third,
         spread=spread,
         basis=np.asarray(geometry.matrix.T),
         gradient=last.value - problem.regularizer.gradient(there),

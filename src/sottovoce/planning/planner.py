@@ -10,6 +10,7 @@ from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import ParameterError
+from sottovoce.exports.forecast import coefficient_forecast
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
 from sottovoce.inference.measuring import insist_inferable
 from sottovoce.inference.request import Inference
@@ -24,6 +25,8 @@ from sottovoce.result import Tolerance
 from sottovoce.training import goal_for
 
 if TYPE_CHECKING:
+    from sottovoce.data.schema import Schema
+    from sottovoce.inference.forecast import CoefficientForecast
     from sottovoce.losses import Loss
     from sottovoce.problem import Problem
     from sottovoce.regularizers import Regularizer
@@ -90,12 +93,16 @@ class Plan:
     nearest: Nearest | None = None
     seconds: float | None = None
     errors: ExpectedErrors | None = None
+    coefficients: CoefficientForecast | None = None
+    unit: str = "record"
     choice: str = ""
     accuracy: AccuracyOutlook | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
-        return {**asdict(replace(self, noise=())), "noise": [query.to_dict() for query in self.noise]}
+        raw = asdict(replace(self, noise=(), coefficients=None))
+        listed = None if self.coefficients is None else [line.to_dict() for line in self.coefficients.lines]
+        return {**raw, "noise": [query.to_dict() for query in self.noise], "coefficients": listed}
 
     def _repr_html_(self) -> str:
         return plan_panel(self)
@@ -103,12 +110,16 @@ class Plan:
     def __str__(self) -> str:
         first = "" if self.first_steps is None else f" ({self.first_steps} in a first phase)"
         lines = [
-            f"{self.method} on n = {self.n} records with {self.weights} weights, epsilon = {self.epsilon:g}, "
-            f"delta = {self.delta:.3g} (mu = {self.mu:.4g}), {self.relation}",
+            f"{self.method} on n = {self.n} {self.unit}s with {self.weights} weights, "
+            f"epsilon = {self.epsilon:g}, delta = {self.delta:.3g} (mu = {self.mu:.4g}), {self.relation}",
             f"at most {self.steps} steps{first}, about {self.passes} passes over the data"
             + ("" if self.seconds is None else f", about {self.seconds:.2g} seconds on this machine"),
         ]
-        if self.accuracy is not None:
+        if self.errors is not None and (self.coefficients is None or self.errors.wanted is not None):
+            lines.insert(1, f"can expect {self.errors}")
+        if self.coefficients is not None:
+            lines.insert(1, f"coefficient by coefficient, for records as declared:\n{self.coefficients}")
+        elif self.accuracy is not None:
             lines.insert(1, str(self.accuracy))
         if self.choice:
             lines.append(self.choice)
@@ -127,8 +138,6 @@ class Plan:
             lines.append(f"n needed: {_shown(self.minimal_n)} (the paper's: {_shown(self.paper_minimal_n)})")
         if self.nearest is not None:
             lines.append(f"nearest possible: {self.nearest}")
-        if self.errors is not None:
-            lines.append(f"can expect {self.errors}")
         return "\n".join(lines)
 
 
@@ -151,6 +160,7 @@ def plan(
     timed: bool = True,
     inference: float = 0.0,
     effect: float | None = None,
+    schema: Schema | None = None,
 ) -> Plan:
     """Forecast a run from what is public: noise of every query, steps, and what can be certified.
 
@@ -159,7 +169,8 @@ def plan(
     reach, how many records it takes, and which wish nearby would do; without one, a method that needs a
     tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe.
     With `inference`, the part of the budget for standard errors, the plan says which to expect, and with
-    `effect`, per standard deviation of a column, how many records or which epsilon would show it."""
+    `effect`, per standard deviation of a column, how many records or which epsilon would show it. With a
+    `schema` it says so of every coefficient, and n counts persons if the schema names them."""
     from sottovoce.planning.timing import ProblemShape
 
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
@@ -211,6 +222,10 @@ def plan(
         tolerance=goal.tolerance,
         seconds=shape.seconds(n, here.costs) if timed else None,
         errors=_errors(outline.problem, here.mu, inference, effect, budget),
+        coefficients=None
+        if schema is None
+        else coefficient_forecast(schema, loss.name, outline.problem, budget, inference),
+        unit="record" if schema is None or schema.person is None else "person",
         accuracy=AccuracyOutlook.of(n, dim, budget, inference)
         if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
         else None,

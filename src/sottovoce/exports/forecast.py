@@ -1,0 +1,47 @@
+"""Which coefficients of a declared table a budget will determine: from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sottovoce.accounting.gdp import mu_of
+from sottovoce.data.contrasts import design_of
+from sottovoce.data.made_up import made_up_rows
+from sottovoce.errors import ParameterError
+from sottovoce.exports.units import terms_for
+from sottovoce.inference.forecast import LARGEST, CoefficientForecast, Prior, forecast
+from sottovoce.inference.request import Inference
+
+if TYPE_CHECKING:
+    from sottovoce.accounting import Budget
+    from sottovoce.data.schema import Schema
+    from sottovoce.problem import Problem
+
+
+def coefficient_forecast(
+    schema: Schema, loss: str, problem: Problem, budget: Budget, share: float, *, robust: bool = False
+) -> CoefficientForecast | None:
+    """None where no part of the budget is kept for it, or where there are too many weights to say."""
+    if not share or problem.dim > LARGEST or schema.target is None:
+        return None
+    target = schema.target
+    return forecast(
+        replace(problem, constant=problem.columns - 1),
+        made_up_rows(schema),
+        terms_for(schema, loss),
+        Inference(share, robust, design_of(schema, raw=False)),
+        prior=Prior.of(problem, target.high if target.count else None, target.typical),
+        mu=mu_of(budget.epsilon, budget.delta),
+        relation=budget.relation,
+    )
+
+
+def insist_determined(expected: CoefficientForecast | None) -> None:
+    """Refuse to spend where no coefficient will come of it."""
+    if expected is not None and expected.nothing:
+        raise ParameterError(
+            "inference: no coefficient is expected to be determined with so many records, columns and this "
+            "budget. Nothing was charged. Take a larger epsilon or share, fewer or coarser columns (`plan` "
+            "tells them apart), or leave inference out; anyway=True, or --anyway, spends it all the same."
+        )

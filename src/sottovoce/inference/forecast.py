@@ -1,0 +1,166 @@
+"""Which coefficients a run will determine, and how well, before data is read.
+
+The expected answers of a run are made from made-up rows, a prior for phi'' and the exact scales of the noise,
+noise is drawn for the Hessian a few times, and the summary's own formulas say what is determined then."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from sottovoce.accounting.relations import Relation
+from sottovoce.inference.allotment import Allotment, typical_curvature
+from sottovoce.inference.coordinates import standardized
+from sottovoce.inference.estimate import OneStep
+from sottovoce.inference.findings import LastAnswers
+from sottovoce.inference.terms import INTERCEPT, UserTerms, coded
+from sottovoce.questions import Moments
+
+if TYPE_CHECKING:
+    from sottovoce.arrays import Matrix
+    from sottovoce.inference.request import Inference
+    from sottovoce.problem import Problem
+
+LARGEST = 400
+"""Most weights for which a forecast is made coefficient by coefficient."""
+_DRAWS = 20
+_MOSTLY = 0.8
+"""Part of the draws in which a coefficient must be determined to be called so."""
+
+
+@final
+@dataclass(frozen=True)
+class Prior:
+    """What is expected of a loss: the mean of phi'', and that of phi'^2 without what the model explains."""
+
+    curvature: float
+    score: float
+
+    @classmethod
+    def of(cls, problem: Problem, high: float | None = None, typical: float | None = None) -> Prior:
+        """Of counts up to `high`, in units of which slopes are, by a `typical` one, a tenth of it unless
+        said, and twice the variance that Poisson's has; of others as `allotment` and `expected` have it."""
+        if high is not None:
+            mean = (0.1 * high if typical is None else typical) / high
+            return cls(mean, 2.0 * mean / high)
+        bend = typical_curvature(problem)
+        reach = min(problem.slope, 0.5 * problem.label_reach or 1.0)
+        return cls(bend, bend if problem.likelihood else (0.5 * reach) ** 2)
+
+
+@final
+@dataclass(frozen=True)
+class ExpectedCoefficient:
+    """The standard error to expect, and whether there will be one; `privacy` is the noise's part of it."""
+
+    term: str
+    error: float
+    privacy: float
+    determined: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        known = {"std.error": self.error, "privacy.share": self.privacy} if self.determined else {}
+        return {"term": self.term, "determined": self.determined, **known}
+
+
+@final
+@dataclass(frozen=True)
+class CoefficientForecast:
+    lines: tuple[ExpectedCoefficient, ...]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no coefficient but intercepts will be determined."""
+        return not any(line.determined for line in self.lines if not line.term.endswith(INTERCEPT))
+
+    def __str__(self) -> str:
+        width = max(len(line.term) for line in self.lines)
+        shown = [
+            f"{line.term:{width}}  "
+            + (f"{line.error:>8.3g}  {100.0 * line.privacy:>5.0f} %" if line.determined else "not determined")
+            for line in self.lines
+        ]
+        return "\n".join([f"{'':{width}}  {'std err':>8}  privacy", *shown])
+
+
+def forecast(
+    problem: Problem,
+    rows: Matrix,
+    terms: UserTerms,
+    asked: Inference,
+    *,
+    prior: Prior,
+    mu: float,
+    relation: Relation,
+) -> CoefficientForecast:
+    """For a run of Gaussian privacy `mu` in all on records that are like the made-up `rows`."""
+    ours = mu * math.sqrt(asked.share)
+    expected = _answers(problem, rows, asked, prior, ours, relation)
+    coding = coded(terms, expected)
+    rng, size = np.random.default_rng(2026), expected.weights.size
+    seen, errors, parts = [], [], []
+    for _ in range(_DRAWS):
+        noise = np.triu(rng.normal(size=(size, size)), 1) / math.sqrt(2.0)
+        noise += noise.T + np.diag(rng.normal(size=size))
+        drawn = replace(expected, hessian=expected.hessian + expected.hessian_scale * noise)
+        estimate = OneStep.of(drawn, coding.flat, coding.spread)
+        along = estimate.direction(coding.matrix)
+        found = estimate.errors(along)[0]
+        sampled = np.einsum("ij,jk,ik->i", along, estimate.sampling_covariance, along)
+        seen.append(estimate.determined(along))
+        errors.append(found)
+        parts.append(1.0 - sampled / found**2)
+    determined = np.mean(seen, axis=0) >= _MOSTLY
+    return CoefficientForecast(
+        tuple(
+            ExpectedCoefficient(name, float(error), float(part), bool(known))
+            for name, error, part, known in zip(
+                coding.names, np.median(errors, axis=0), np.median(parts, axis=0), determined, strict=True
+            )
+        )
+    )
+
+
+def _answers(
+    problem: Problem, rows: Matrix, asked: Inference, prior: Prior, mu: float, relation: Relation
+) -> LastAnswers:
+    """What `measured` would find if nothing but the noise's scale were chance."""
+    n, outputs, parts = problem.n, problem.outputs, Allotment.expected(problem, mu)
+    squares_scale = problem.energy * relation.distance(diameter=2.0, norm=1.5) / (n * mu)
+    squares_scale /= math.sqrt(parts.coordinates)
+    moments = Moments(rows.mean(axis=0), (rows**2).mean(axis=0), squares_scale, squares_scale, 0)
+    geometry = standardized(moments, problem, asked.design_for(problem))
+    z = geometry.to_coordinates(rows).reshape(rows.shape)
+    counts = geometry.counts(np.linalg.norm(z, axis=1))
+    gram = (z * counts[:, None]).T @ z / len(z)
+    chances = np.eye(outputs) / outputs - np.full((outputs, outputs), 1.0 / outputs**2)
+    shape = np.ones((1, 1)) if outputs == 1 else chances / chances[0, 0]
+    moment = (z * (counts**2)[:, None]).T @ z / len(z)
+    cap, weight = geometry.cap, problem.weight
+
+    def scale(longest: float, diameter: float, part: float) -> float:
+        return relation.distance(diameter=diameter * longest, norm=longest) / (n * mu * math.sqrt(part))
+
+    root = math.sqrt(2.0)
+    bend = problem.curvature_high * geometry.ceiling * cap**2 * weight
+    return LastAnswers(
+        n=n,
+        outputs=outputs,
+        weights=np.zeros(problem.dim),
+        moved=np.zeros(problem.dim),
+        basis=np.asarray(geometry.matrix.T),
+        gradient=np.zeros(problem.dim),
+        hessian=np.kron(shape, prior.curvature * gram),
+        moment=np.kron(shape, prior.score * moment),
+        gradient_scale=scale(problem.slope * cap * weight, 2.0, parts.last),
+        hessian_scale=scale(bend, root, parts.hessian),
+        moment_scale=0.0,
+        robust=asked.robust,
+        likelihood=problem.likelihood,
+        constant=problem.constant,
+        third=0.0,
+        spread=float(outputs * cap**2),
+    )
