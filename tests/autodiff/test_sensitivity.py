@@ -74,8 +74,10 @@ def test_terms_that_are_not_finite_or_overflow_count_as_zero() -> None:
         [[3.0, 4.0], [float("nan"), 1.0], [float("inf"), 0.0], [1e200, 1e200], [0.3, 0.4], [1e-200, 0.0]],
         dtype=torch.float64,
     )
-    np.testing.assert_allclose(clipped_sum(terms, 1.0).numpy(), [0.9, 1.2], rtol=1e-8)
-    assert clipped_numbers(torch.tensor([5.0, -5.0, float("nan"), float("inf"), 0.5]), -1.0, 2.0) == 1.5
+    np.testing.assert_allclose(clipped_sum(terms, 1.0, torch.ones(6)).numpy(), [0.9, 1.2], rtol=1e-8)
+    numbers = torch.tensor([5.0, -5.0, float("nan"), float("inf"), 0.5])
+    assert clipped_numbers(numbers, -1.0, 2.0, torch.ones(5)) == 1.5
+    assert clipped_numbers(numbers, -1.0, 2.0, torch.tensor([0.5, 1.0, 1.0, 1.0, 0.0])) == 0.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,7 +85,7 @@ def test_terms_that_are_not_finite_or_overflow_count_as_zero() -> None:
 def test_no_clipped_term_is_longer_than_allowed(entries: int, limit: float, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     term = torch.randn(1, entries, generator=generator, dtype=torch.float64) * limit * 3.0
-    assert float(np.linalg.norm(clipped_sum(term, limit).numpy())) <= limit
+    assert float(np.linalg.norm(clipped_sum(term, limit, torch.ones(1)).numpy())) <= limit
 
 
 def test_an_example_that_fails_contributes_nothing_and_disturbs_no_other() -> None:

@@ -10,7 +10,10 @@ import pytest
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce import evaluation
+from sottovoce import errors, evaluation
+from sottovoce.data.persons import Persons
+from sottovoce.evaluation.examination import Examination
+from sottovoce.evaluation.rows import answered, readable
 
 BUDGET = sv.Budget(1.0, 1e-6)
 FIGURES: dict[str, Any] = {
@@ -185,3 +188,59 @@ def test_a_missing_target_counts_as_the_number_nearest_to_zero() -> None:
     assert found.low <= truth <= found.high
     with pytest.raises(sv.errors.DataError, match="NaN"):
         evaluation.absolute_error(Model(), X, y, target=(0, 1), budget=BUDGET, simulate=0)
+
+
+def _frame(X: np.ndarray) -> Any:
+    return pytest.importorskip("pandas").DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+
+
+@pytest.mark.parametrize("hold", [np.asarray, sparse.csr_array, _frame], ids=["array", "sparse", "frame"])
+def test_a_person_with_more_or_no_rows_moves_nobody_else_to_another_place(hold: Any) -> None:
+    counts = 1 + np.arange(30) % 3
+    marks, keys = 2.0 + np.arange(counts.sum()), [f"p{k}" for k in np.repeat(np.arange(30), counts)]
+
+    def placed(rows: int) -> set[tuple[float, int, int]]:
+        """Each row of the others with the place and the length of its call: what this model answers."""
+        X = np.ones((rows + len(marks), 2))
+        X[rows:, 0] = marks
+        people = Persons.of(["me"] * rows + keys, len(X), 31, lenient=False)
+
+        def answer(part: Any) -> np.ndarray:
+            return np.arange(part.shape[0]) + 1000 * part.shape[0]
+
+        found = {
+            (float(X[row, 0]), *divmod(int(where), 1000))
+            for chosen, answers in answered(answer, hold(X), people)
+            for row, where in zip(chosen, answers, strict=True)
+        }
+        return {seen for seen in found if seen[0] >= 2.0}
+
+    alone = placed(0)
+    assert len(alone) == len(marks)
+    assert len({length for _, length, _ in alone}) == 1
+    assert placed(1) == placed(2) == placed(40) == alone
+
+
+def test_a_figure_by_persons_is_that_of_the_same_rows_in_one_call() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    keys = [f"p{k}" for k in rng.integers(120, size=400)]
+    y = rng.integers(2, size=400)
+    whole = Model()
+    heard = []
+    for people in (Persons.of(keys, 400, None, lenient=False), None):
+        found = Examination(whole, X, y, None, 0.95, "raise", people)  # type: ignore[arg-type]
+        heard.append((found.predictions().tolist(), found.chances().tolist()))
+    assert heard[0] == heard[1]
+
+
+def test_a_list_is_read_cell_by_cell() -> None:
+    """One real number or text in it does not change what the model is handed of the other rows."""
+    X = [[1, 2], [3, 4], [2**53 + 1, 0]]
+    for stranger in (1, 1.5, "1", "x", None):
+        rows = readable([[stranger, 2], *X[1:]], "zero")
+        assert rows.dtype == np.float64
+        assert rows[1:].tolist() == [[3.0, 4.0], [2.0**53, 0.0]]
+    for ragged in ([[1, 2], [3]], ["ab", "cd"], [1, 2]):
+        with pytest.raises(errors.DataError, match="type"):
+            readable(ragged, "zero")

@@ -9,26 +9,24 @@ MARGIN = 2.0**-30
 """Terms are cut this much shorter than allowed: more than rounding adds to norms of up to 2^22 entries."""
 
 
-def clipped_sum(terms: Tensor, limit: float, shares: Tensor | None = None) -> Tensor:
+def clipped_sum(terms: Tensor, limit: float, shares: Tensor) -> Tensor:
     """Sum over the first dimension of terms cut to norm `limit` (Frobenius for matrices), in float64.
 
     A term whose norm is not finite, by NaN, infinity or overflow, counts as zero. Whether a term is cut
-    depends on that term alone, so replacing an example moves the sum by at most twice the limit. With
-    `shares`, which sum to 1 at most over a person, so does replacing all examples of a person: their part
-    lies in the convex hull of cut terms and 0."""
+    depends on that term alone, so replacing an example moves the sum by at most twice the limit. So does
+    replacing all examples of a person, over whom `shares` sum to 1 at most: their part lies in the convex
+    hull of cut terms and 0. What has share 0 adds 0."""
     flat = terms.to(torch.float64).reshape(len(terms), -1)
     norms = torch.linalg.vector_norm(flat, dim=1)
     usable = torch.isfinite(norms)
     flat = torch.where(usable[:, None], flat, 0.0)
     allowed = limit * (1.0 - MARGIN)
     factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
-    factors = factors if shares is None else factors * shares
-    return (factors @ flat).reshape(terms.shape[1:])
+    return ((factors * shares) @ flat).reshape(terms.shape[1:])
 
 
-def clipped_numbers(terms: Tensor, low: float, high: float, shares: Tensor | None = None) -> float:
+def clipped_numbers(terms: Tensor, low: float, high: float, shares: Tensor) -> float:
     """Sum of numbers cut to [low, high], in float64; one that is not finite counts as the nearest to 0."""
     exact = terms.to(torch.float64)
     exact = torch.where(torch.isfinite(exact), exact, 0.0)
-    cut = exact.clamp(low, high)
-    return float((cut if shares is None else cut * shares).sum())
+    return float((exact.clamp(low, high) * shares).sum())

@@ -1,4 +1,4 @@
-"""The door for tensors: inputs and targets of n examples, held and never shown."""
+"""The door for tensors: inputs and targets, each example at a place of its own, held and never shown."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sottovoce.data import places
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError
 
@@ -16,24 +17,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sottovoce.data.persons import Persons
+
+MOST_EXAMPLES = 2**24
+"""Examples that all persons may have together: their number is private, so rounding allows for these."""
+
+_LONGEST = 8192
+"""Examples in a call, at most."""
+
 
 class Piece(NamedTuple):
-    """Examples computed at once, and what each counts: 1 without shares."""
+    """Examples computed at once, and what each counts: 0 for a made-up one."""
 
     inputs: Tensor
     targets: Tensor
-    shares: Tensor | None = None
+    shares: Tensor
+
+
+class Units(NamedTuple):
+    """Which examples are whose: those of unit u are `first[u]` to `first[u + 1]`, a record having one.
+
+    `numbers` decide the place of each example, `shares` what it counts."""
+
+    first: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    shares: NDArray[np.float64]
+
+    def rows(self, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], Units]:
+        """The examples of these units, and the units among them."""
+        counts = np.diff(self.first)[indices]
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = np.arange(first[-1]) + np.repeat(self.first[indices] - first[:-1], counts)
+        return rows, Units(first, self.numbers[rows], self.shares[rows])
 
 
 @final
 class Examples(Sealed):
-    """n inputs with their targets, on one device. Nothing about them but n and their shapes is public."""
+    """n records or persons with their examples, on one device. Sums weigh each example by its share.
 
-    __slots__ = ("inputs", "targets")
+    Nothing about them but n and their shapes is public."""
 
-    def __init__(self, inputs: Tensor, targets: Tensor) -> None:
+    __slots__ = ("_filler", "_units", "_whole", "inputs", "targets")
+
+    def __init__(self, inputs: Tensor, targets: Tensor, units: Units, *, whole: bool) -> None:
         self.inputs = inputs
         self.targets = targets
+        self._units = units
+        self._whole = whole
+        self._filler: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, data: Any, dtype: torch.dtype, device: torch.device) -> Examples:
@@ -45,38 +76,68 @@ class Examples(Sealed):
         inputs, targets = (_tensor(part, dtype, device) for part in data)
         if inputs.ndim < 1 or targets.ndim < 1 or len(inputs) != len(targets) or not len(inputs):
             raise DataError("inputs and targets must hold the same number of examples, at least one.")
-        return cls(inputs, targets)
+        n = len(inputs)
+        return cls(inputs, targets, Units(np.arange(n + 1), np.arange(n), np.ones(n)), whole=True)
+
+    def by_person(self, persons: Persons) -> Examples:
+        """Sorted by person; an example without a key is dropped, which is to count nothing."""
+        if self.n > MOST_EXAMPLES:
+            raise DataError(f"persons may have at most {MOST_EXAMPLES} examples together.")
+        order = persons.rows_in_order()
+        units = Units(persons.first_rows(), persons.row_numbers()[order], persons.shares()[order])
+        rows = torch.from_numpy(order).to(self.inputs.device)
+        return Examples(self.inputs[rows], self.targets[rows], units, whole=False)
 
     @property
     def n(self) -> int:
-        return len(self.inputs)
+        return len(self._units.first) - 1
 
     def fill_with(self, x: Tensor, y: Tensor) -> None:
-        """Nothing: there are no gaps."""
-
-    def pieces(self, length: int) -> Iterator[Piece]:
-        """Consecutive examples, `length` at a time."""
-        for start in range(0, self.n, length):
-            yield Piece(self.inputs[start : start + length], self.targets[start : start + length])
+        """The made-up example that stands where a call has none."""
+        self._filler = (x, y)
 
     def take(self, indices: NDArray[np.int64]) -> Examples:
-        """A copy of the examples at these positions."""
-        places = torch.from_numpy(indices).to(self.inputs.device)
-        return Examples(self.inputs[places], self.targets[places])
+        """A copy of these records, or persons with all their examples; each keeps its number."""
+        rows, units = self._units.rows(indices)
+        chosen = torch.from_numpy(rows).to(self.inputs.device)
+        part = Examples(self.inputs[chosen], self.targets[chosen], units, whole=False)
+        part._filler = self._filler
+        return part
+
+    def pieces(self, longest: int, expected: int) -> Iterator[Piece]:
+        """Calls of one length, which `longest` and the public number `expected` of units decide."""
+        assert self._filler is not None
+        longest = min(longest, _LONGEST)
+        rule = places.even_length if self._whole else places.spread_length
+        length, device = rule(expected, longest), self.inputs.device
+        for call in places.calls(self._units.numbers, length):
+            at, rows = (torch.from_numpy(part).to(device) for part in (call.places, call.rows))
+            inputs, targets = (part.expand(length, *part.shape).clone() for part in self._filler)
+            shares = torch.zeros(length, dtype=torch.float64, device=device)
+            inputs[at], targets[at] = self.inputs[rows], self.targets[rows]
+            shares[at] = torch.from_numpy(self._units.shares[call.rows]).to(device)
+            yield Piece(inputs, targets, shares)
 
     def __repr__(self) -> str:
         return f"Examples({self.n}, private)"
 
 
 def _tensor(part: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A copy of a tensor or array, whose type was declared when it was made.
+
+    A list has none: it would follow from all rows, and one cell of another kind would change the others."""
+    typed = isinstance(part, Tensor) or (
+        isinstance(part, np.ndarray) and part.dtype.kind in "biuf" and not isinstance(part, np.ma.MaskedArray)
+    )
     try:
         # PyTorch warns of arrays that may not be written to, as dataframes hand out.
-        writable = part.copy() if isinstance(part, np.ndarray) else part
-        held = torch.as_tensor(writable).detach().clone()
+        writable = np.array(part) if isinstance(part, np.ndarray) else part
+        held = torch.as_tensor(writable).detach().clone() if typed else None
     except Exception:
         held = None
     if held is None or held.is_complex() or held.is_sparse or held.is_quantized:
         raise DataError(
-            "inputs and targets must be dense tensors, or arrays, of real or whole numbers."
+            "inputs and targets must be dense tensors, or NumPy arrays, of real or whole numbers. Give lists "
+            "and frames a type first: torch.tensor(rows, dtype=torch.float64), frame.to_numpy(np.float64)."
         ) from None
     return held.to(device, dtype if held.is_floating_point() else torch.int64)

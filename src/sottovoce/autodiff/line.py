@@ -43,7 +43,7 @@ class TorchLine(Sealed):
         penalty = self._risk._regularizer.value
         return total / self._risk.n + penalty(self._w) - penalty(end)
 
-    def _losses(self, w: Vector) -> list[tuple[Tensor, Tensor | None]]:
+    def _losses(self, w: Vector) -> list[tuple[Tensor, Tensor]]:
         """Of each call, and what each of its examples counts."""
         flat = self._risk._flat(w)
         return [(self._risk._terms.values(flat, x, y).double(), q) for x, y, q in self._risk._pieces()]

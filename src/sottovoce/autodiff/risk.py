@@ -13,10 +13,9 @@ from scipy import linalg
 
 from sottovoce.autodiff.claims import check_module, check_terms
 from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum
-from sottovoce.autodiff.examples import Examples
+from sottovoce.autodiff.examples import MOST_EXAMPLES, Examples
 from sottovoce.autodiff.line import TorchLine
 from sottovoce.autodiff.parameters import Layout
-from sottovoce.autodiff.people import MOST_EXAMPLES, PersonExamples
 from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
 from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
@@ -29,12 +28,13 @@ from sottovoce.result import Result
 from sottovoce.risks.linear import checked_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.autodiff.examples import Piece
 
 
 @final
@@ -105,7 +105,7 @@ class TorchRisk(Sealed):
         examples = Examples.of(data, settings.dtype, settings.device)
         people = Persons.given(groups, examples.n, persons, lenient=invalid == "zero")
         self._persons = people
-        self._examples = examples if people is None else PersonExamples.of(examples, people)
+        self._examples = examples if people is None else examples.by_person(people)
         self._divisor: int | None = None
         flat = self._terms.vector(self._start)
         check_terms(self._terms, flat, examples, matrices=settings.forms_matrices(self.dim))
@@ -172,7 +172,7 @@ class TorchRisk(Sealed):
         """f(w) without any clipping. Exact: for the data's owner only."""
         flat = self._flat(w)
         losses = ((self._terms.values(flat, x, y).double(), shares) for x, y, shares in self._pieces())
-        total = sum(float((loss if shares is None else loss * shares).sum()) for loss, shares in losses)
+        total = sum(float((loss * shares)[shares > 0.0].sum()) for loss, shares in losses)
         return total / self.n + self._regularizer.value(w)
 
     def value(self, w: Vector) -> float:
@@ -276,8 +276,9 @@ class TorchRisk(Sealed):
     def _flat(self, w: Any) -> Tensor:
         return self._terms.vector(self._weights(w))
 
-    def _pieces(self) -> Any:
-        return self._examples.pieces(self._settings.chunk(1))
+    def _pieces(self, entries: int = 1) -> Iterator[Piece]:
+        """Calls that give so many numbers an example."""
+        return self._examples.pieces(self._settings.chunk(entries), self.n)
 
     def _total(
         self,
@@ -288,7 +289,7 @@ class TorchRisk(Sealed):
     ) -> Tensor:
         """Sum of clipped terms of this shape, chunk by chunk, in float64; `copies` of each are held."""
         total = torch.zeros(shape, dtype=torch.float64, device=self._settings.device)
-        for x, y, shares in self._examples.pieces(self._settings.chunk(copies * math.prod(shape))):
+        for x, y, shares in self._pieces(copies * math.prod(shape)):
             total = total + clipped_sum(terms(x, y), limit, shares)
         return total
 

@@ -20,8 +20,6 @@ _COPIES = 4
 _ACTIVATIONS = 64
 """Numbers an example needs besides, at least."""
 
-_LONGEST_CHUNK = 8192
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +71,7 @@ class Settings:
     def chunk(self, entries: int) -> int:
         """Examples computed at once when each gives so many numbers: as many as the memory holds."""
         held = 8.0 * _COPIES * (entries + _ACTIVATIONS)
-        return int(min(_LONGEST_CHUNK, max(1.0, self.memory / held)))
+        return int(max(1.0, min(self.memory / held, 2.0**30)))
 
 
 def _positive(name: str, value: Any) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+import zlib
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, final
@@ -41,10 +42,13 @@ class Persons(Sealed):
 
     `declared`: n was declared and not counted, as zero-out needs: the number of keys differs by one there."""
 
-    __slots__ = ("_owners", "declared", "n")
+    __slots__ = ("_owners", "_starts", "declared", "n")
 
-    def __init__(self, owners: NDArray[np.int64], n: int, *, declared: bool) -> None:
+    def __init__(
+        self, owners: NDArray[np.int64], starts: NDArray[np.int64], n: int, *, declared: bool
+    ) -> None:
         self._owners = owners
+        self._starts = starts
         self.n = n
         self.declared = declared
 
@@ -80,15 +84,16 @@ class Persons(Sealed):
             (-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys), np.int64, rows
         )
         counted = len(numbers)
+        starts = np.fromiter(map(_start, numbers), np.int64, counted)
         if declared is None:
             if not counted:
                 raise DataError("no row has a person's key.")
-            return cls(owners, counted, declared=False)
+            return cls(owners, starts, counted, declared=False)
         if isinstance(declared, bool) or not isinstance(declared, Integral) or declared < 1:
             raise ParameterError("persons, how many there are, must be a whole number of at least 1.")
         if counted > declared:
             raise DataError("there are more persons than declared. Declare an upper bound that is public.")
-        return cls(owners, int(declared), declared=True)
+        return cls(owners, starts, int(declared), declared=True)
 
     def shares(self) -> Vector:
         """What each row counts: 1 if it is its person's only one, (1 - 2^-50)/m if there are m, else 0."""
@@ -121,6 +126,15 @@ class Persons(Sealed):
         """Rows with a key, person by person, those of one in the order in which they came."""
         return np.argsort(self._owners, kind="stable")[np.count_nonzero(self._owners < 0) :]
 
+    def row_numbers(self) -> NDArray[np.int64]:
+        """A number for each row, which its person's key and earlier rows decide and nobody else; rows without
+        a key are counted from 0."""
+        order = np.argsort(self._owners, kind="stable")
+        met = self._owners[order]
+        numbers = np.empty_like(order)
+        numbers[order] = np.arange(len(order)) - np.searchsorted(met, met)
+        return np.asarray(numbers + np.append(self._starts, 0)[self._owners])
+
     def first_rows(self) -> NDArray[np.int64]:
         """Where in that order each person begins, and where the last one ends."""
         counts = np.bincount(self._owners[self._owners >= 0], minlength=self.n)
@@ -149,6 +163,11 @@ def read_keys(groups: Any, rows: int) -> list[str | None]:
     if not isinstance(column, list) or len(column) != rows:
         raise DataError("groups must hold one person's key for each row.")
     return [_text(key) for key in column]
+
+
+def _start(key: str) -> int:
+    """Where the numbers of a person's rows start: spread over 2^32, no secret."""
+    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def _text(key: Any) -> str | None:

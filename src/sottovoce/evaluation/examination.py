@@ -24,7 +24,7 @@ from sottovoce.evaluation.figures import (
     level_margin,
     sampling_margin,
 )
-from sottovoce.evaluation.rows import MADE_UP, made_up
+from sottovoce.evaluation.rows import MADE_UP, answered, made_up
 from sottovoce.privacy.oracle import CountOracle
 
 STEPS = 2**20
@@ -75,9 +75,9 @@ class Examination:
     def predictions(self) -> NDArray[Any]:
         """What the model predicts, an entry a record; what NumPy or an object raises may quote one."""
         with suppress(Exception):
-            predicted = cells.array(self.model.predict(self.X))
-            if predicted.shape == (self.rows,):
-                return predicted
+            parts = list(answered(lambda X: cells.array(self.model.predict(X)), self.X, self.persons))
+            if all(part.shape == rows.shape for rows, part in parts):
+                return parts[0][1] if self.persons is None else _joined(parts, self.rows)
         raise DataError(
             "the model raised an error, or its predictions cannot be read. They must be an array or list, "
             "one a record."
@@ -85,10 +85,17 @@ class Examination:
 
     def chances(self) -> Matrix:
         """The probability of each class for each record; one that is not a number counts as 0."""
+
+        def ask(X: Any) -> Matrix:
+            return np.asarray(self.model.predict_proba(X), dtype=np.float64)
+
         with suppress(Exception):
-            chances = np.nan_to_num(np.asarray(self.model.predict_proba(self.X), dtype=np.float64))
-            if chances.shape == (self.rows, len(self.classes)):
-                return np.clip(chances, 0.0, 1.0)
+            parts = list(answered(ask, self.X, self.persons))
+            if all(part.shape == (len(rows), len(self.classes)) for rows, part in parts):
+                chances = np.zeros((self.rows, len(self.classes)))
+                for rows, part in parts:
+                    chances[rows] = np.nan_to_num(part)
+                return np.asarray(np.clip(chances, 0.0, 1.0))
         raise DataError(
             "the model raised an error, or its probabilities are not a row a record and a column a class."
         )
@@ -297,6 +304,14 @@ class Examination:
             high=1.0 - _share(missed - margin, happened + margin),
             confidence=self.confidence,
         )
+
+
+def _joined(parts: list[tuple[NDArray[np.int64], NDArray[Any]]], rows: int) -> NDArray[Any]:
+    """The predictions of all calls as objects, so that no call's type reaches another."""
+    joined = np.empty(rows, dtype=object)
+    for chosen, part in parts:
+        joined[chosen] = cells.one_by_one(part)
+    return joined
 
 
 def _share(part: Vector, rest: Vector) -> Vector:

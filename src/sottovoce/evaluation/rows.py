@@ -1,8 +1,9 @@
-"""Test rows before a model sees them: which can be read at all, and made-up ones to learn its shapes from."""
+"""Test rows before a model sees them: which can be read at all, made-up ones to learn its shapes from, and
+the calls in which it sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,19 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.data import cells
+from sottovoce.data import cells, places
+from sottovoce.data.persons import Persons
 from sottovoce.errors import DataError, ParameterError
 
 MADE_UP = 2
+
+LONGEST_CALL = 1024
+"""Rows that a model sees at once, at most, where their number is private."""
 
 
 def readable(X: Any, invalid: str) -> Any:
     """X, or with invalid="zero" a copy in which each row with NaN or infinity is zero.
 
     The copy is made whether or not there is such a row, so that none decides how the others lie in memory.
-    Frames and lists go to the model as they are."""
+    Frames go to the model as they are. A list has no type of its own, and what the model made of it would
+    follow from all rows: its cells are read one by one, as numbers."""
     if invalid not in ("raise", "zero"):
         raise ParameterError('invalid must be "raise" or "zero".')
+    if isinstance(X, list | tuple):
+        X = _numbers(X)
     if sparse.issparse(X):
         table = sparse.csr_array(X, copy=True)
         finite = np.asarray(np.isfinite(table.data))
@@ -43,6 +51,17 @@ def readable(X: Any, invalid: str) -> Any:
     return X
 
 
+def _numbers(X: Sequence[Any]) -> NDArray[np.float64]:
+    """A list of rows as numbers, a cell that is none as NaN."""
+    with suppress(Exception):
+        columns = zip(*X, strict=True) if not any(isinstance(row, str) for row in X) else ()
+        return np.column_stack([cells.numbers(cells.one_by_one(column)) for column in columns])
+    raise DataError(
+        "X is a list, and not one of rows with the same number of cells. Give it a type: np.array(rows, "
+        "dtype=np.float64), or dtype=object for texts."
+    )
+
+
 def made_up(X: Any) -> Any:
     """Rows of zeros of the kind of X, or None where none can be made."""
     with suppress(Exception):
@@ -52,6 +71,39 @@ def made_up(X: Any) -> Any:
         zeros = np.zeros((MADE_UP, width))
         return sparse.csr_array(zeros) if sparse.issparse(X) else zeros
     return None
+
+
+def answered(
+    ask: Callable[[Any], NDArray[Any]], X: Any, people: Persons | None
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+    """The rows of X that a model was asked about in one call, and what it answered for each of them.
+
+    Records are one call, of public length. How many rows persons have is private, and a model may round a row
+    by its place and by the length of a call: theirs are at places of their own (`data/places.py`), in calls
+    whose empty places hold some row of the call again."""
+    if people is None:
+        yield np.arange(_row_count(X)), ask(X)
+        return
+    length = places.spread_length(people.n, LONGEST_CALL)
+    for rows, at in places.calls(people.row_numbers(), length):
+        index = np.full(length, rows[0])
+        index[at] = rows
+        found = ask(taken(X, index))
+        if found.shape[:1] != (length,):
+            raise ValueError("not an entry a row")
+        yield rows, found[at]
+
+
+def taken(X: Any, chosen: NDArray[np.int64]) -> Any:
+    """These rows of an array, a sparse matrix or a dataframe."""
+    import narwhals as nw
+
+    with suppress(Exception):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return frame[chosen].to_native()
+        return X.tocsr()[chosen] if sparse.issparse(X) else X[chosen]
+    raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")
 
 
 def labelled(X: Any, y: Any) -> NDArray[Any]:

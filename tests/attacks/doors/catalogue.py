@@ -10,6 +10,7 @@ from tests.attacks.doors import (
     figures,
     files,
     modules,
+    places,
     questions,
 )
 from tests.attacks.doors.engine import Door
@@ -22,6 +23,7 @@ DOORS: tuple[Door, ...] = (
     *estimators.DOORS,
     *figures.DOORS,
     *modules.DOORS,
+    *places.DOORS,
     *questions.DOORS,
 )
 

@@ -124,7 +124,14 @@ class Normalized(Plain):
         return self.norm(x)
 
 
-MODULES = (Plain, FirstBatch, FirstBuffer, FirstAttribute, Running, Counter, Writer, Mixer, Normalized)
+class Cast(Plain):
+    """Whole numbers or real ones, as they come."""
+
+    def seen(self, x: Tensor) -> Tensor:
+        return torch.remainder(x, 1009).to(self.w.dtype)
+
+
+MODULES = (Plain, Cast, FirstBatch, FirstBuffer, FirstAttribute, Running, Counter, Writer, Mixer, Normalized)
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -179,4 +186,43 @@ def _modules(draw: Draw) -> Pair:
     return Pair(lambda: read(X, y), lambda: read(other, targets), place, note)
 
 
-DOORS = (Door("torch: modules and examples", _modules, 60),)
+_TYPED: dict[str, Callable[[list[Any]], Any]] = {
+    "lists": lambda rows: rows,
+    "tuples": tuple,
+    "objects": lambda rows: np.array(rows, dtype=object),
+    "rows of objects": lambda rows: [np.array(row, dtype=object) for row in rows],
+    "array": lambda rows: np.array([[int(cell) % 2**40 for cell in row] for row in rows], dtype=np.int64),
+    "real array": lambda rows: np.array(rows, dtype=np.float64),
+}
+
+
+def _types(draw: Draw) -> Pair:
+    """Whole numbers past 2^24, of which one is replaced by a cell of another kind."""
+    n = int(draw.integers(2, 7))
+    place = int(draw.integers(n))
+    rows: list[list[Any]] = draw.integers(2**24, 2**40, (n, DIM)).tolist()
+    y = draw.normal(size=n)
+    stranger = [0.5, 2**70, True, 7, 1e300, -(2.0**30)][draw.integers(6)]
+    other = [list(row) for row in rows]
+    other[place][draw.integers(DIM)] = stranger
+    kind = list(_TYPED)[draw.integers(len(_TYPED))]
+
+    def read(rows: list[list[Any]]) -> Reading:
+        risk = sv.autodiff.TorchRisk(
+            Cast(),
+            _squares,
+            (_TYPED[kind](rows), y),
+            gradient_clip=1.0,
+            curvature_clip=0.5,
+            loss_bound=2.0,
+            invalid="zero",
+        )
+        return Reading(answers=answers_of(risk), public=f"{risk!r}")
+
+    return Pair(lambda: read(rows), lambda: read(other), place, f"{kind}, {stranger!r}")
+
+
+DOORS = (
+    Door("torch: modules and examples", _modules, 60),
+    Door("torch: types of cells", _types, 20),
+)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 import sottovoce as sv
+from sottovoce.accounting.relations import Relation
 from sottovoce.certificate import Certificate
 from sottovoce.data.partitioned import Parts
 from sottovoce.methods.base import Method
@@ -120,23 +122,27 @@ def risk_of(records: sv.Records) -> Any:
     return sv.Risk(records, sv.losses.Sigmoid(), sv.regularizers.Tukey(0.01))
 
 
-def answers_of(risk: Any) -> dict[str, Answer]:
-    """The exact answers at some public weights, each with its bound."""
+def answers_of(
+    risk: Any, at: np.ndarray | None = None, relation: Relation = Relation.REPLACE_ONE
+) -> dict[str, Answer]:
+    """The exact answers at public weights, each with its bound under this relation."""
     rng = np.random.default_rng(7)
     w, p = rng.normal(size=risk.dim), rng.normal(size=risk.dim)
-    unit, bounds = p / np.linalg.norm(p), risk.bounds
+    w = w if at is None else at
+    unit, bounds = p / np.linalg.norm(p), replace(risk.bounds, relation=relation)
     steps = np.stack([p, 0.1 * p])
     lengths = np.linalg.norm(steps, axis=1)
     asked: dict[str, tuple[Any, float]] = {
         "value": (risk.value(w), bounds.value(w)),
         "gradient": (risk.gradient(w), bounds.gradient(w)),
         "gradient norm": (np.linalg.norm(risk.gradient(w)), bounds.gradient_norm(w)),
-        "hessian": (risk.hessian(w), bounds.hessian(w)),
         "product": (risk.curvature_product(w, unit), bounds.curvature_product(w)),
-        "eigenvalue": (risk.smallest_eigenvalue(w), bounds.smallest_eigenvalue(w)),
         "trials": (risk.trials(w, steps) / lengths, bounds.trials(w, steps)),
         "difference": (risk.along(w, p).decrease(0.5), bounds.difference(w, 0.5 * p)),
     }
+    if not risk.problem.matrix_free:
+        asked["hessian"] = (risk.hessian(w), bounds.hessian(w))
+        asked["eigenvalue"] = (risk.smallest_eigenvalue(w), bounds.smallest_eigenvalue(w))
     if not risk.problem.clipped:
         asked["scores"] = (risk.score_moment(w), bounds.score_moment(w))
         asked["gram"] = (risk.gram(), bounds.gram())

@@ -30,6 +30,20 @@ EVALUATION = (
         f"{_ROWS} -k makes_a_figure_fail",
     ),
     Mutant(
+        "a model asked about all rows of persons at once",
+        "evaluation.rows:answered",
+        "places.calls(people.row_numbers(), length)",
+        "[(np.arange(_row_count(X)), np.arange(_row_count(X)))]",
+        f"{_ROWS} -k place",
+    ),
+    Mutant(
+        "lists handed to a model untyped",
+        "evaluation.rows:readable",
+        "_numbers(X)",
+        "np.array(X)",
+        f"{_ROWS} -k list",
+    ),
+    Mutant(
         "ties counted as in order",
         "evaluation.area:in_order",
         "2 * np.cumsum(negatives) - negatives",

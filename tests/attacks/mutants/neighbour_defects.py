@@ -10,6 +10,7 @@ POISSON = "tests/accounting/test_poisson.py"
 BATCH = "tests/privacy/test_batch_privacy.py"
 PEOPLE = "tests/privacy/test_persons.py"
 TORCH = "tests/autodiff/test_torch_persons.py"
+PLACES = "tests/autodiff/test_places.py"
 
 NEIGHBOURS = (
     Mutant(
@@ -216,25 +217,53 @@ NEIGHBOURS = (
         TORCH,
     ),
     Mutant(
-        "what fills a person's gaps counts",
-        "autodiff.people:PersonExamples._call",
-        "torch.zeros(size, dtype=torch.float64, device=self._shares.device)",
-        "torch.full((size,), 0.1, dtype=torch.float64, device=self._shares.device)",
+        "what fills a call counts",
+        "autodiff.examples:Examples.pieces",
+        "torch.zeros(length, dtype=torch.float64, device=device)",
+        "torch.full((length,), 0.1, dtype=torch.float64, device=device)",
         TORCH,
     ),
     Mutant(
         "a person's examples split over batches",
-        "autodiff.people:PersonExamples.take",
-        "np.diff(self._first)[indices]",
-        "np.minimum(1, np.diff(self._first)[indices])",
+        "autodiff.examples:Units.rows",
+        "np.diff(self.first)[indices]",
+        "np.minimum(1, np.diff(self.first)[indices])",
         TORCH,
     ),
     Mutant(
-        "examples placed by how many others have",
-        "autodiff.people:PersonExamples._call",
-        "torch.from_numpy(np.flatnonzero(present))",
-        "torch.arange(int(np.count_nonzero(present)))",
-        TORCH,
+        "places of a call filled from the first",
+        "data.places:calls",
+        "Call(rows, places[rows])",
+        "Call(rows, np.arange(len(rows)))",
+        f"{PLACES} -k person_moves",
+    ),
+    Mutant(
+        "persons placed in the order in which they come",
+        "data.persons:Persons.of",
+        "np.fromiter(map(_start, numbers), np.int64, counted)",
+        "np.arange(counted)",
+        f"{PLACES} -k person_moves",
+    ),
+    Mutant(
+        "examples of a batch numbered anew",
+        "autodiff.examples:Units.rows",
+        "Units(first, self.numbers[rows], self.shares[rows])",
+        "Units(first, np.arange(len(rows)), self.shares[rows])",
+        f"{PLACES} -k batch_with",
+    ),
+    Mutant(
+        "a call as long as the batch happens to be",
+        "autodiff.examples:Examples.pieces",
+        "rule(expected, longest)",
+        "rule(len(self.inputs), longest)",
+        f"{PLACES} -k person_moves",
+    ),
+    Mutant(
+        "lists of examples typed from all rows",
+        "autodiff.examples:_tensor",
+        "torch.as_tensor(writable).detach().clone() if typed else None",
+        "torch.as_tensor(writable).detach().clone()",
+        f"{PLACES} -k no_type",
     ),
     Mutant(
         "persons counted under zero-out",
