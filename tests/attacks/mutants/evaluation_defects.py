@@ -11,8 +11,8 @@ EVALUATION = (
     Mutant(
         "predictions in another shape matched with all records",
         "evaluation.examination:Examination.predictions",
-        "predicted.shape == (self.rows,)",
-        "predicted.shape",
+        "all((part.shape == rows.shape for rows, part in parts))",
+        "all((part.shape for rows, part in parts))",
         f"{_ROWS} -k late",
     ),
     Mutant(
