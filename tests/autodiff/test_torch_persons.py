@@ -167,7 +167,9 @@ def test_a_missing_key_is_refused_or_counts_nothing() -> None:
     given = {"gradient_clip": 5.0, "curvature_clip": 5.0, "groups": ["a", None, "a"]}
     with pytest.raises(sv.errors.DataError, match="count nothing"):
         sv.autodiff.TorchRisk(models.Linear(DIM), models.logistic, (X, y), **given)
-    held = sv.autodiff.TorchRisk(models.Linear(DIM), models.logistic, (X, y), invalid="zero", **given)
+    held = sv.autodiff.TorchRisk(
+        models.Linear(DIM), models.logistic, (X, y), invalid="zero", persons=1, **given
+    )
     assert held.n == 1
     np.testing.assert_allclose(held.gradient(np.zeros(DIM)), [-0.25, 0.0, -0.25], atol=1e-8)
     with pytest.raises(sv.errors.ParameterError, match="pass groups"):

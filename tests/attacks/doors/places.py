@@ -125,7 +125,7 @@ def _batch(draw: Draw) -> Pair:
     X = np.tile(row, (n, 1))
 
     def read(indices: np.ndarray) -> Reading:
-        risk = _risk(made, X, groups=groups)
+        risk = _risk(made, X, groups=groups, persons=None if groups is None else int(groups[-1]) + 1)
         batch = risk.subset(indices.astype(np.int64), n=len(first))
         return Reading(answers=answers_of(batch, risk.start, relation))
 
