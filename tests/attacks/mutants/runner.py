@@ -121,7 +121,7 @@ class _Trial:
 
 def _plant(folder: Path, mutant: Mutant | None) -> None:
     package = folder / "sottovoce"
-    shutil.copytree(SOURCE, package, copy_function=_linked)
+    shutil.copytree(SOURCE, package, copy_function=linked)
     if mutant is not None:
         file = package / mutant.file
         file.unlink()  # a link: writing through it would change the source
@@ -130,7 +130,7 @@ def _plant(folder: Path, mutant: Mutant | None) -> None:
             compiled.unlink()
 
 
-def _linked(source: str, target: str) -> None:
+def linked(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:

@@ -1,0 +1,1 @@
+"""Defects at random outside the trusted base, and attacks on the promise that none of them may break."""

@@ -1,0 +1,57 @@
+"""Defects planted at random outside the trusted base break no promise: a few dozen here.
+
+`python -m tests.attacks.defects 2000` plants thousands anywhere outside and reports them by room."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.attacks.defects.base import files
+from tests.attacks.defects.machine import Machine, Verdict
+from tests.attacks.defects.planting import Defect, Site
+from tests.attacks.mutants.harness import ROOT, SOURCE, Mutant
+
+SEED, PLANTED, MORE = 1, 20, 400
+STILL_BELIEVED = ("data", "kernels", "losses", "problem", "questions", "regularizers", "risks")
+"""Rooms outside the list of the base in which a defect can still break the promise."""
+
+CONTROLS = (
+    Mutant("", "privacy.release:gaussian", "units = run.charge(event).units", "units = 1", ""),
+    Mutant("", "privacy.prices:Prices.noising", "question.moves(_)", "question.moves(_) / 20.0", ""),
+)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return Machine(SOURCE, files(ROOT), many=False, jobs=1, seconds=0.2)
+
+
+def tried(machine: Machine, count: int) -> list[Verdict]:
+    drawn = (one for one in machine.sample(20 * count, SEED) if room(one[0]) not in STILL_BELIEVED)
+    return list(machine.verdicts(itertools.islice(drawn, count)))
+
+
+def room(defect: Defect) -> str:
+    return defect.site.file.partition("/")[0].removesuffix(".py")
+
+
+def test_defects_outside_the_base_break_no_promise(machine: Machine) -> None:
+    found = tried(machine, PLANTED)
+    assert [(one.defect.said, one.broke) for one in found if one.broke] == []
+    assert sum(one.changed for one in found) > PLANTED / 3
+    assert not [one.failed for one in found if one.failed.startswith("Traceback")]
+
+
+def test_defects_inside_the_base_are_noticed(machine: Machine) -> None:
+    """Control: an answer that is not charged, a sensitivity too small."""
+    attacks = [name for name in machine.sound.seen if name.startswith("questions")]
+    planted = ((Defect(Site(mutant.file, "", 0, ""), mutant.planted(), ""), attacks) for mutant in CONTROLS)
+    assert all(one.broke for one in machine.verdicts(planted))
+
+
+@pytest.mark.slow
+def test_more_defects_outside_the_base_break_no_promise() -> None:
+    found = tried(Machine(SOURCE, files(ROOT), many=True, jobs=2), MORE)
+    assert [(one.defect.said, one.broke) for one in found if one.broke] == []
