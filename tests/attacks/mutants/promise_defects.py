@@ -75,8 +75,8 @@ CHAINS = (
     Mutant(
         "the largest run stands for the chain",
         "accounting.lineage:_summed",
-        "sum((currency.cap(preset.budget) for preset in presets))",
-        "max((currency.cap(preset.budget) for preset in presets))",
+        "allowed = sum(_)",
+        "allowed = max(_)",
         LINEAGE,
     ),
     Mutant(
