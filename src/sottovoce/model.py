@@ -160,7 +160,13 @@ class Model(ShownModel):
         inference=0.3 or another part."""
         return self.result.summary(terms=self.terms(against, per), **options)
 
-    def predict_interval(self, table: Any, level: float = 0.95) -> Matrix:
+    def marginal_effects(self, table: Any, level: float = 0.95) -> Summary:
+        """Average effects of numbers and categories on what is predicted, at rows of a pandas dataframe."""
+        from sottovoce.exports.effects import marginal_effects
+
+        return marginal_effects(self, table, level)
+
+    def predict_interval(self, table: Any, level: float = 0.95, *, response: bool = False) -> Matrix:
         """Score, number or expected count, its lower and upper end: three columns, of the model's mean;
         NaN where they are not determined.
 
@@ -172,6 +178,12 @@ class Model(ShownModel):
         rows = self._rows(table)
         self.decision_function(rows)
         scores = predicted(self.result.inference, self.terms(), np.asarray(rows, dtype=np.float64), level)
+        if response and self.is_classifier:
+            if self._outputs > 1 or self.loss != "logistic":
+                raise ParameterError(
+                    "response=True gives probabilities of two classes, by the logistic loss."
+                )
+            return np.exp(-np.logaddexp(0.0, -scores))
         return scores if self.is_classifier else self._numbers(scores)
 
     def terms(self, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None) -> UserTerms:
@@ -215,6 +227,10 @@ class Model(ShownModel):
 
         return Scorecard.of(self)
 
+    @property
+    def _summary(self) -> Summary | None:
+        return None if self.result.inference is None else self.summary()
+
     def to_sklearn(self) -> Any:
         """A fitted scikit-learn Pipeline that takes dataframes and needs no Sottovoce; skops stores it."""
         from sottovoce.exports.sklearn import to_sklearn
@@ -237,13 +253,13 @@ class Model(ShownModel):
         """Named coefficients with the guarantee."""
         from sottovoce.exports.coefficients import to_json
 
-        return to_json(self._scorecard)
+        return to_json(self._scorecard, self._summary)
 
     def to_r(self) -> str:
         """Named coefficients with the guarantee, as an R script."""
         from sottovoce.exports.coefficients import to_r
 
-        return to_r(self._scorecard)
+        return to_r(self._scorecard, self._summary)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values; floats survive the round trip exactly."""

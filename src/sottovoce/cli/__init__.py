@@ -14,7 +14,19 @@ from sottovoce._version import VERSION
 from sottovoce.errors import BudgetExceeded, SottovoceError
 
 COMMANDS = (
-    *("demo", "schema", "check", "plan", "fit", "predict", "evaluate", "recalibrate", "export", "report"),
+    *(
+        "demo",
+        "schema",
+        "check",
+        "plan",
+        "fit",
+        "predict",
+        "evaluate",
+        "recalibrate",
+        "export",
+        "report",
+        "summary",
+    ),
     *("audit", "bench", "reproduce", "ledger"),
 )
 _MOST_ARENAS = -8

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from scipy import special
 
-from sottovoce.arrays import Matrix
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.inference.design import Group
 from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.findings import LastAnswers
 from sottovoce.inference.terms import INTERCEPT, Coding, UserTerms, checked_within, coded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sottovoce.inference.wald import WaldTest
 
 COLUMNS = ("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high", "resolved")
 UNDETERMINED = "not determined"
@@ -68,12 +73,14 @@ class Coefficient:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """Lines for all coefficients; what they are compared with; and what is to be known about them.
 
     `level` is the confidence of each interval, or of all at once if `simultaneous`. With `exp` estimates and
-    ends are the `ratio`s, standard errors and tests still those of their logarithms, as in R's broom."""
+    ends are the `ratio`s, standard errors and tests still those of their logarithms, as in R's broom.
+    `covariance` is that of the coefficients, in the order of the lines and before `exp`, NaN where one is not
+    determined; `freedom` the degrees of freedom of each."""
 
     lines: tuple[Coefficient, ...]
     level: float
@@ -84,6 +91,24 @@ class Summary:
     remarks: tuple[str, ...]
     ratio: str = "odds ratio"
     groups: tuple[Group, ...] = ()
+    covariance: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    freedom: Vector = field(default_factory=lambda: np.zeros(0))
+
+    def logarithm(self, line: Coefficient) -> float:
+        """A line's coefficient, of a ratio its logarithm."""
+        return math.log(line.estimate) if self.exp else line.estimate
+
+    def wald(self, of: str | Sequence[str]) -> WaldTest:
+        """Whether all coefficients of a column or interaction, or of the terms named, are 0."""
+        from sottovoce.inference.wald import wald
+
+        return wald(self, of)
+
+    def contrast(self, weights: Mapping[str, float]) -> Coefficient:
+        """A weighted sum of coefficients: {"region=south": 1, "region=west": -1} is a difference."""
+        from sottovoce.inference.wald import contrast
+
+        return contrast(self, weights)
 
     @property
     def resolved(self) -> bool:
@@ -127,7 +152,24 @@ class Summary:
             "references": dict(self.references),
             "remarks": list(self.remarks),
             "coefficients": rows,
+            "covariance": [[_plain(float(entry)) for entry in row] for row in self.covariance],
         }
+
+    def to_csv(self) -> str:
+        """The columns of `frame()`, rows that others are compared with among them."""
+        from sottovoce.inference.tables import csv_table
+
+        return csv_table(self)
+
+    def to_html(self) -> str:
+        """A table and its notes, a fragment of a page."""
+        return self._repr_html_()
+
+    def to_latex(self) -> str:
+        """A table for the package booktabs, and its notes."""
+        from sottovoce.inference.tables import latex_table
+
+        return latex_table(self)
 
     def __str__(self) -> str:
         from sottovoce.inference.tables import text_table
@@ -167,6 +209,10 @@ def summarized(
     if simultaneous:
         error = -math.expm1(math.log1p(-error) / len(coding.names))
     lines = _lines(estimate, coding, error)
+    along = estimate.direction(coding.matrix)
+    covariance = along @ estimate.covariance @ along.T
+    hidden = ~estimate.determined(along)
+    covariance[hidden], covariance[:, hidden] = math.nan, math.nan
     remarks: list[str] = []
     if missing := sum(not line.resolved for line in lines):
         remarks.append(HIDDEN.format(count=missing, all=len(lines)))
@@ -184,6 +230,8 @@ def summarized(
         remarks=tuple(remarks),
         ratio=terms.ratio,
         groups=coding.groups,
+        covariance=covariance,
+        freedom=estimate.errors(along)[1],
     )
 
 

@@ -1,15 +1,27 @@
-"""A summary as text for a terminal and as HTML for a notebook."""
+"""A summary as text for a terminal, as HTML, LaTeX and CSV, with the rows that others are compared with."""
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 from typing import TYPE_CHECKING
 
 from sottovoce.inference.listing import MARK
-from sottovoce.inference.summary import UNDETERMINED
+from sottovoce.inference.summary import COLUMNS, UNDETERMINED
 
 if TYPE_CHECKING:
     from sottovoce.inference.summary import Coefficient, Summary
+
+REFERENCE = "reference"
+_SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
 
 
 def heads(summary: Summary) -> list[str]:
@@ -35,6 +47,20 @@ def cells(line: Coefficient) -> list[str]:
     ]
 
 
+def rows(summary: Summary) -> list[tuple[str, Coefficient | None]]:
+    """Every line in its order, and among them, without one, the names of what others are compared with."""
+    found: list[tuple[str, Coefficient | None]] = [(line.term, line) for line in summary.lines]
+    for group in reversed(summary.groups):
+        if group.reference is not None and group.members:
+            place = group.members[0] + min(group.position, len(group.members))
+            found.insert(place, (group.reference, None))
+    return found
+
+
+def _shown(summary: Summary) -> list[list[str]]:
+    return [[name, REFERENCE, *[""] * 6] if line is None else cells(line) for name, line in rows(summary)]
+
+
 def notes(summary: Summary) -> list[str]:
     """What is to be known about the table, a sentence a line."""
     width = "all intervals at once" if summary.simultaneous else "each interval"
@@ -47,25 +73,31 @@ def notes(summary: Summary) -> list[str]:
         if summary.robust
         else "Standard errors take the model to be right; robust=True does without.",
     ]
+    if summary.exp:
+        said.append(f"Errors and z are those of the logarithm of the {summary.ratio}.")
     if any(line.below_noise for line in summary.lines):
         said.append(f"{MARK} The estimate is smaller than the sd of the noise for privacy in it.")
     return said + _sentences(summary)
 
 
 def _sentences(summary: Summary) -> list[str]:
-    said = [f"{column}: compared with {name}." for column, name in summary.references.items()]
+    said = [
+        f"{column}: compared with {name}."
+        for column, name in summary.references.items()
+        if not any(group.reference == name for group in summary.groups)
+    ]
     return said + [f"{remark[0].upper()}{remark[1:]}." for remark in summary.remarks]
 
 
 def text_table(summary: Summary) -> str:
-    rows = [heads(summary), *map(cells, summary.lines)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    shown = [heads(summary), *_shown(summary)]
+    widths = [max(len(row[place]) for row in shown) for place in range(len(shown[0]))]
     lines = [
         "  ".join(
             cell.ljust(width) if not place else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in rows
+        for row in shown
     ]
     rule = "-" * max(map(len, lines))
     return "\n".join([lines[0], rule, *lines[1:], rule, *notes(summary)])
@@ -77,13 +109,49 @@ def html_table(summary: Summary) -> str:
         "<tr>"
         + "".join(
             f"<td>{html.escape(cell)}</td>" if place else f"<th>{html.escape(cell)}</th>"
-            for place, cell in enumerate(cells(line))
+            for place, cell in enumerate(row)
         )
         + "</tr>"
-        for line in summary.lines
+        for row in _shown(summary)
     )
     said = "".join(f"<p>{html.escape(note)}</p>" for note in notes(summary))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{said}"
+
+
+def latex_table(summary: Summary) -> str:
+    """A tabular with rules of the package booktabs, and the notes below it."""
+    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in (heads(summary), *_shown(summary))]
+    said = "\n\n".join(map(_escaped, notes(summary)))
+    return (
+        "\\begin{tabular}{lrrrrrrr}\n\\toprule\n"
+        + f"{lines[0]}\n\\midrule\n"
+        + "\n".join(lines[1:])
+        + f"\n\\bottomrule\n\\end{{tabular}}\n\n{said}\n"
+    )
+
+
+def csv_table(summary: Summary) -> str:
+    """The columns of `frame()`; reference rows have an estimate of 0, or a ratio of 1, and say so."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*COLUMNS, REFERENCE])
+    for name, line in rows(summary):
+        if line is None:
+            writer.writerow([name, 1.0 if summary.exp else 0.0, *[""] * 5, "", "true"])
+        else:
+            *numbers, resolved = line.values
+            said = ["" if value is None else _plain(value) for value in numbers]
+            writer.writerow([*said, str(resolved).lower(), "false"])
+    return out.getvalue()
+
+
+def _plain(value: str | float) -> str:
+    """Ten digits: those that differ by how a sum was rounded are left out."""
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,149 @@
+"""What a statistician publishes: joint tests, contrasts, effects, tables and exports of what was released."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sottovoce as sv
+from sottovoce.cli import application
+from sottovoce.errors import ParameterError
+from tests.inference.test_summary import claims
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> sv.Model:
+    path, schema = claims(tmp_path_factory.mktemp("claims"), '"north", "south", "west"')
+    return sv.fit(path, schema, epsilon=3.0, delta=1e-6, inference=0.3, simulate=1)
+
+
+ROWS = pd.DataFrame({"age": [30.0, 50.0, 70.0], "region": ["north", "west", "south"]})
+
+
+def test_the_covariance_is_that_of_the_standard_errors_and_of_other_references(model: sv.Model) -> None:
+    summary, other = model.summary(), model.summary(against="region=west")
+    seen = [line.resolved for line in summary.lines]
+    errors = np.array([line.error for line in summary.lines])
+    np.testing.assert_allclose(np.sqrt(np.diag(summary.covariance))[seen], errors[seen], rtol=1e-12)
+    assert np.isnan(summary.covariance[~np.array(seen)]).all()
+    south_west = summary.contrast({"region=south": 1.0, "region=west": -1.0})
+    line = next(line for line in other.lines if line.term == "region=south")
+    assert south_west.estimate == pytest.approx(line.estimate)
+    assert south_west.error == pytest.approx(line.error)
+    odds = model.summary(exp=True).contrast({"region=south": 1.0, "region=west": -1.0})
+    assert odds.estimate == pytest.approx(math.exp(line.estimate))
+    assert not summary.contrast({"region=south": 1.0, "region=(missing or other)": 1.0}).resolved
+    with pytest.raises(ParameterError, match="no term"):
+        summary.contrast({"region=east": 1.0})
+
+
+def test_a_joint_test_of_one_coefficient_is_its_own_and_of_a_column_knows_no_reference(
+    model: sv.Model,
+) -> None:
+    summary = model.summary()
+    age = summary.wald("age")
+    assert age.statistic == pytest.approx(summary.lines[0].statistic ** 2)
+    assert age.p_value == pytest.approx(summary.lines[0].p_value)
+    region = summary.wald("region")
+    assert region.terms == ("region=south", "region=west")
+    assert region.p_value < 1e-6
+    for options in ({"against": "region=west"}, {"exp": True}):
+        assert model.summary(**options).wald("region").statistic == pytest.approx(region.statistic)  # type: ignore[arg-type]
+    assert not summary.wald(["age", "region=(missing or other)"]).resolved
+    assert "not determined" in str(summary.wald(["region=(missing or other)"]))
+
+
+def test_marginal_effects_are_the_differences_of_predictions(model: sv.Model) -> None:
+    effects = {line.term: line for line in model.marginal_effects(ROWS).lines}
+    assert [*effects] == ["age", "region=south", "region=west"]
+    chances = [
+        model.predict_interval(ROWS.assign(region=region), response=True)[:, 0]
+        for region in ("north", "south")
+    ]
+    assert effects["region=south"].estimate == pytest.approx(float(np.mean(chances[1] - chances[0])))
+    older = [model.predict_interval(ROWS.assign(age=ROWS["age"] + d), response=True)[:, 0] for d in (-1, 1)]
+    assert effects["age"].estimate == pytest.approx(float(np.mean(older[1] - older[0])) / 2, rel=1e-3)
+    score = model.predict_interval(ROWS)
+    np.testing.assert_allclose(model.predict_interval(ROWS, response=True), 1 / (1 + np.exp(-score)))
+
+
+def test_errors_of_marginal_effects_are_those_over_draws_of_the_estimate(model: sv.Model) -> None:
+    """By the delta method and by 4,000 draws of coefficients: within a tenth, odds of more below 1e-6."""
+    terms, summary = model.terms(), model.summary()
+    seen = [place for place, line in enumerate(summary.lines) if line.resolved]
+    rng = np.random.default_rng(0)
+    values = np.array([summary.lines[place].estimate for place in seen])
+    drawn = rng.multivariate_normal(values, summary.covariance[np.ix_(seen, seen)], 4000)
+    names = [terms.names[place] for place in seen]
+    age, south, intercept = (names.index(name) for name in ("age", "region=south", "intercept"))
+    scores = drawn[:, [intercept]] + drawn[:, [age]] * ROWS["age"].to_numpy()
+    differences = (1 / (1 + np.exp(-scores - drawn[:, [south]])) - 1 / (1 + np.exp(-scores))).mean(axis=1)
+    found = {line.term: line for line in model.marginal_effects(ROWS).lines}["region=south"]
+    assert found.error == pytest.approx(float(differences.std()), rel=0.1)
+
+
+def test_tables_have_reference_rows_and_no_number_where_nothing_is_determined(model: sv.Model) -> None:
+    summary = model.summary(exp=True)
+    listed = list(csv.DictReader(io.StringIO(summary.to_csv())))
+    assert [row["term"] for row in listed] == [
+        *("age", "region=north", "region=south", "region=west", "region=(missing or other)", "intercept")
+    ]
+    assert listed[1]["reference"] == "true"
+    assert listed[1]["estimate"] == "1.0"
+    assert [listed[4][name] for name in ("estimate", "std.error", "p.value", "conf.low")] == [""] * 4
+    for text in (summary.to_latex(), summary.to_html(), str(summary)):
+        assert "reference" in text
+        assert "not determined" in text
+    assert r"95 \% confidence" in summary.to_latex()
+    assert r"\bottomrule" in summary.to_latex()
+
+
+def test_the_command_prints_again_without_spending(model: sv.Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "model.json")
+    saved = (tmp_path / "model.json").read_bytes()
+
+    def run(*words: str) -> Any:
+        return CliRunner().invoke(application("summary"), ["summary", str(tmp_path / "model.json"), *words])
+
+    shown = run("--exp", "--against", "region=west", "--per", "age=10", "--level", "0.9", "--test", "region")
+    assert shown.exit_code == 0
+    assert "age (per 10)" in shown.output
+    assert "odds ratio" in shown.output
+    table = tmp_path / "table.csv"
+    assert run("--csv", str(table)).exit_code == 0
+    assert table.read_text() == model.summary().to_csv()
+    assert run("--csv", str(table)).exit_code != 0
+    told = json.loads(run("--json", "--test", "region").output)
+    assert told["tests"][0]["resolved"] is True
+    for wrong in (("--per", "age"), ("--per", "age=0"), ("--against", "nothing"), ("--level", "2")):
+        assert run(*wrong).exit_code != 0
+    assert (tmp_path / "model.json").read_bytes() == saved
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R (Debian: r-base-core)")
+def test_r_reads_the_estimates_and_their_covariance(model: sv.Model, tmp_path: Path) -> None:
+    (tmp_path / "model.R").write_text(model.to_r(), encoding="utf-8")
+    script = (
+        'source("model.R"); cat(sprintf("%.17g", c(estimates$estimate, as.vector(t(vcov)))), sep="\\n"); '
+        'cat("\\n"); cat(estimates$term, sep="\\n"); cat("\\n"); cat(names(estimates), sep=" ")'
+    )
+    found = subprocess.run(
+        ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    summary = model.summary()
+    size = len(summary.lines)
+    numbers = np.array([math.nan if text == "NA" else float(text) for text in found[: size + size * size]])
+    np.testing.assert_allclose(numbers[:size], [line.estimate for line in summary.lines], rtol=1e-12)
+    np.testing.assert_allclose(numbers[size:].reshape(size, size), summary.covariance, rtol=1e-12)
+    assert found[size + size * size : 2 * size + size * size] == [line.term for line in summary.lines]
