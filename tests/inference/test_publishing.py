@@ -141,6 +141,7 @@ def test_r_reads_the_estimates_and_their_covariance(model: sv.Model, tmp_path: P
     found = subprocess.run(
         ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout.split("\n")
+    found = [text for text in found if text]
     summary = model.summary()
     size = len(summary.lines)
     numbers = np.array([math.nan if text == "NA" else float(text) for text in found[: size + size * size]])
