@@ -82,9 +82,10 @@ def finite(value: Any) -> float:
 
 
 def text_of(value: Any) -> str:
-    """A text, or TypeError."""
+    """A text that can be written, or TypeError or ValueError."""
     if not isinstance(value, str):
         raise TypeError("this is no text")
+    value.encode("utf-8")
     return value
 
 

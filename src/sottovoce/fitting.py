@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.checks import writable
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
 from sottovoce.data.contrasts import design_of
 from sottovoce.data.encoding import feature_names
+from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.machine import require_addresses
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import is_parquet, rereadable
+from sottovoce.data.sources import column_names, is_parquet, rereadable
 from sottovoce.data.tables import Table
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, PrivacyWarning, SottovoceError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
 from sottovoce.exports.forecast import coefficient_forecast, insist_determined
@@ -108,6 +113,8 @@ def fit(
     `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure the model on them.
     `purpose` and `contact` go into the model file and its report. All else is as for `minimize`. The model
     holds what was released and what was declared, nothing else."""
+    for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
+        writable(name, text)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     if person is not None:
@@ -120,6 +127,8 @@ def fit(
     if class_weight is not None:
         aim = replace(aim, class_weight=class_weight)
         schema = replace(schema, target=aim)
+    if unnamed := persons_unnamed(schema, _names_of(table, delimiter)):
+        warnings.warn(unnamed, PrivacyWarning, stacklevel=2)
     chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
@@ -198,6 +207,16 @@ def fit(
     measured = figures(*tested, **people)
     said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
     return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
+
+
+def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
+    """Names of a table's columns where they can be had without reading from it; a stream is read once."""
+    if isinstance(table, str | os.PathLike):
+        with suppress(SottovoceError):
+            return column_names(table, delimiter=delimiter)
+        return ()
+    named = getattr(table, "column_names", getattr(table, "columns", ()))
+    return tuple(named) if hasattr(table, "shape") and not isinstance(table, np.ndarray) else ()
 
 
 def _called(table: Any) -> str:

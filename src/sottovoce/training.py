@@ -10,6 +10,7 @@ import numpy as np
 
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation, best_order
+from sottovoce.accounting.checks import writable
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.data.machine import MEGABYTE, require_memory
@@ -78,6 +79,7 @@ def minimize(
         raise ParameterError('method must be a name such as "adapt" or a method object.')
     if tolerance is not None and not isinstance(tolerance, Tolerance):
         raise ParameterError("tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.")
+    writable("purpose", purpose)
     problem = risk.problem
     if problem.counted and budget.relation is Relation.ZERO_OUT:
         raise ParameterError(

@@ -98,10 +98,30 @@ def test_names_are_compared_as_people_read_them(tmp_path: Path) -> None:
     Ledger.create(place, dataset="Aerzte 2026", cap=CAP)
 
 
-@pytest.mark.parametrize("name", ["  ", "a\u00a0b", "a\u200bb", "a\tb"])
+UNSEEN = "\u3164\ufe0f\u034f\u2800\u115f\uffa0\u17b5\u180b\u2060\U000e0100\U0001d159\U00013441\u00ad"
+
+
+@pytest.mark.parametrize("name", ["  ", "a\u00a0b", "a\u200bb", "a\tb", *(f"claims{one}" for one in UNSEEN)])
 def test_blank_or_invisible_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(sv.errors.ParameterError, match="printable"):
         Ledger.create(tmp_path / "budget.db", dataset=name, cap=CAP)
+
+
+def test_every_name_that_can_be_seen_is_taken_and_compatible_forms_are_one(tmp_path: Path) -> None:
+    place = tmp_path / "budget.db"
+    for name in (
+        "claims-2026",
+        "\u0391\u03b8\u03ae\u03bd\u03b1",
+        "\u6771\u4eac (2)",
+        "\u0627\u0644\u0639\u0631\u0628",
+        "a+b=\u20ac3",
+        "cafe\u0301",
+    ):
+        Ledger.create(place, dataset=name, cap=CAP)
+    Ledger.create(place, dataset="o\ufb03ce", cap=CAP)
+    for name in ("office", "OFFICE", "\uff4f\uff46\uff46\uff49\uff43\uff45"):
+        Ledger.open(place, dataset=name).charge(COST)
+    assert len(Ledger.open(place, dataset="o\ufb03ce").history) == 3
 
 
 def test_a_file_restored_from_a_copy_under_its_old_inode_is_told_by_its_birth(path: Path) -> None:

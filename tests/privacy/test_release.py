@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.events import GaussianEvent, Query
+from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
 from sottovoce.privacy import release
 from sottovoce.privacy.noise import ExactNoise, SimulatedNoise, calibrate
 from sottovoce.privacy.oracle import Oracle
@@ -87,3 +87,25 @@ def test_every_entry_of_a_matrix_is_charged_for() -> None:
 def test_a_delta_that_promises_nothing_is_refused(delta: float) -> None:
     with pytest.raises(sv.errors.ParameterError, match="delta"):
         sv.Budget(epsilon=1.0, delta=delta)
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyError, ZeroDivisionError, FloatingPointError])
+def test_what_other_code_says_of_records_is_withheld(failure: type[Exception]) -> None:
+    """A loss that fails on a margin may quote it: on 984a9f2 its words went to whoever reads the log."""
+
+    def compute() -> np.ndarray:
+        raise failure("margin 0.73 of a patient")
+
+    noising = calibrate(1.0, 0.01, 2)
+    event = GaussianEvent(Query.GRADIENT, noising.sensitivity, noising.scale, 2, noising.step)
+    ledger = Ledger(BUDGET)
+    run = ledger.run(BUDGET)
+    _, (paid,) = release.gaussian(run, SimulatedNoise(0), event, (noising, compute))
+    with pytest.raises(sv.errors.DataError) as first:
+        paid.draw()
+    with pytest.raises(sv.errors.DataError) as second:
+        release.pure(run, PureEvent(Query.SELECTION, 1e-3), compute)
+    for refused in (first, second):
+        assert "0.73" not in str(refused.value)
+        assert refused.value.__cause__ is refused.value.__context__ is None
+    assert len(ledger.history) == 2

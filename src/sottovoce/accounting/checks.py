@@ -29,6 +29,19 @@ def nonnegative(name: str, value: object) -> float:
     return number
 
 
+def writable(name: str, value: object) -> str:
+    """`value` as text that files and pages can hold, or ParameterError: a byte that is no UTF-8 cannot."""
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} must be text, got {type(value).__name__}.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ParameterError(
+            f"{name} holds a byte that is no UTF-8, so that no file could hold it. Write it anew."
+        ) from None
+    return value
+
+
 def whole(name: str, value: object) -> int:
     """`value` as an int of at least one, or ParameterError."""
     if isinstance(value, bool) or not isinstance(value, Integral):

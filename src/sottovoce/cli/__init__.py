@@ -81,7 +81,7 @@ def _options(
 
 
 def main() -> None:
-    """Exit codes: 0 ok, 1 failed, 2 usage, 3 budget refused."""
+    """Exit codes: 0 ok, 1 failed, 2 usage, 3 budget refused, 4 checked and useless."""
     _spare_addresses()
     try:
         application(*sys.argv[1:2])()

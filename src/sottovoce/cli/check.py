@@ -9,6 +9,8 @@ import typer
 
 from sottovoce.cli.options import AsJson, Data, Delimiter, Query
 
+USELESS = 4
+"""The exit status where no cell of a column can be used."""
 WARNING = (
     "For the owner of the data only: these counts are exact and no privacy protects them. "
     "Do not publish them, and do not choose bounds or categories by them."
@@ -26,7 +28,8 @@ def check(
 ) -> None:
     """Count what the schema finds: missing, undeclared, clipped, untrimmed cells, columns that say nothing.
 
-    Spends no budget and is not private: for the eyes of whoever may see the data itself.
+    Spends no budget and is not private: for the eyes of whoever may see the data itself. Ends with status 4
+    where no cell of a column is what the schema declares, such as categories in another case.
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
@@ -37,9 +40,10 @@ def check(
     declared = Schema.load(schema)
     with waiting(out.is_watched(), f"reading {data.name}"):
         found = inspect(table_of(data, query), declared, delimiter=delimiter)
+    useless = [part for part in found if part.useless]
     if as_json:
         out.say_json({"warning": WARNING, "columns": [part.to_dict() for part in found]})
-        return
+        raise typer.Exit(USELESS if useless else 0)
     from rich.table import Table
 
     shown = Table(title=f"{found[0].rows:,} rows", title_justify="left")
@@ -48,7 +52,12 @@ def check(
     for part in found:
         counts = (part.missing, part.undeclared, part.clipped, part.untrimmed)
         remark = "encoded alike in every row" if part.constant else ""
-        remark = remark if part.persons is None else f"{part.persons:,} persons"
+        remark = part.useless or (remark if part.persons is None else f"{part.persons:,} persons")
         shown.add_row(out.shown_safely(part.column), *(f"{count:,}" for count in counts), remark)
     out.console().print(shown)
     out.remark(WARNING)
+    for part in useless:
+        out.aside(
+            f"{part.column}: {part.useless}. A fit would spend its budget on a column that says nothing."
+        )
+    raise typer.Exit(USELESS if useless else 0)

@@ -169,39 +169,45 @@ def fit(
         declared = replace(declared, within=within)
     insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
-    trained = fitting.fit(
-        table_of(data, query),
-        declared,
-        epsilon=epsilon,
-        delta=delta_of(delta),
-        relation=relation,
-        person=person,
-        persons=persons,
-        weight=weight,
-        weight_cap=weight_cap,
-        class_weight=class_weight_of(class_weight),
-        dataset=dataset or data.name.split(".")[0],
-        loss=loss,
-        model=model,
-        regularizer=regularizer,
-        strength=strength,
-        method=method,
-        tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
-        inference=inference,
-        robust=robust,
-        anyway=anyway,
-        evaluate=evaluate,
-        purpose=purpose,
-        contact=contact,
-        ledger=account,
-        simulate=simulate,
-        invalid=invalid,
-        delimiter=delimiter,
-        dask=dask,
-        workers=workers,
-        spool=not no_spool if spool is None else spool,
-        progress=out.is_watched() and not quiet,
-    )
+    if out.is_watched() and not quiet:
+        out.aside(
+            "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "
+            f"sottovoce check {data} --schema {schema}"
+        )
+    with out.warned():
+        trained = fitting.fit(
+            table_of(data, query),
+            declared,
+            epsilon=epsilon,
+            delta=delta_of(delta),
+            relation=relation,
+            person=person,
+            persons=persons,
+            weight=weight,
+            weight_cap=weight_cap,
+            class_weight=class_weight_of(class_weight),
+            dataset=dataset or data.name.split(".")[0],
+            loss=loss,
+            model=model,
+            regularizer=regularizer,
+            strength=strength,
+            method=method,
+            tolerance=None if tolerance is None else Tolerance(gradient=tolerance),
+            inference=inference,
+            robust=robust,
+            anyway=anyway,
+            evaluate=evaluate,
+            purpose=purpose,
+            contact=contact,
+            ledger=account,
+            simulate=simulate,
+            invalid=invalid,
+            delimiter=delimiter,
+            dask=dask,
+            workers=workers,
+            spool=not no_spool if spool is None else spool,
+            progress=out.is_watched() and not quiet,
+        )
     with place_for(output, force=force) as place:
         trained.save(place)
     written = {"model": str(place)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import LedgerError
+from sottovoce.errors import LedgerError, PrivacyWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +41,20 @@ def say(lines: dict[str, object]) -> None:
 def remark(text: str) -> None:
     """A line in a muted colour."""
     print(_styled(text, _DIM))
+
+
+def aside(text: str) -> None:
+    """A line beside the output, on standard error."""
+    print(f"sottovoce: {shown_safely(text)}", file=sys.stderr)
+
+
+@contextmanager
+def warned() -> Iterator[None]:
+    """What weakens a guarantee is told at once, on standard error, in the words of the command line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PrivacyWarning)
+        warnings.showwarning = lambda message, *_, **__: aside(str(message))
+        yield
 
 
 def say_text(text: str) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.data.cell import spelled, spells_missing
 from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.data.schema import Schema
 
 _VALUES = re.compile(
     r"""[^a-z]*                                       # numbers, amounts, dates, times, marks
@@ -27,6 +32,37 @@ def looks_like_value(name: str) -> bool:
     if not text or spells_missing(text) or not math.isnan(spelled(text)):
         return True
     return text.isascii() and _VALUES.fullmatch(text) is not None
+
+
+_PEOPLE = (
+    "person|patient|subject|customer|client|member|user|employee|worker|student|pupil|participant|respondent|"
+    "individual|citizen|household|policyholder|insured|tenant|donor|borrower|taxpayer"
+)
+_KEYS = "id|ids|key|no|nr|num|number|code|uid|uuid|guid|hash|pseudonym"
+_PERSON = re.compile(rf"({_PEOPLE})s?([-_. ]?({_KEYS}))?|({_KEYS})[-_. ]({_PEOPLE})|ssn|mrn|nhs[-_. ]?number")
+
+
+def persons_unnamed(schema: Schema, names: Iterable[Any]) -> str:
+    """What to say, before anything is charged, of a column that seems to hold persons' keys and that the
+    schema does not name; empty where there is none. Decided by the header, which is public."""
+    declared = {
+        *schema.names,
+        *schema.keyed_by,
+        *schema.weighed_by,
+        *((schema.target.name,) if schema.target else ()),
+    }
+    given = [name for name in names if isinstance(name, str)]
+    if schema.person is not None or not declared <= {name.strip() for name in given} | set(given):
+        return ""
+    for name in given:
+        spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
+        if name not in declared and _PERSON.fullmatch(spaced):
+            return (
+                f"the table has a column {name!r}, which the schema does not name: the promise is for single "
+                "records, and someone with k of them is protected about k times less. If it holds people's "
+                f"keys, declare person = {name!r}."
+            )
+    return ""
 
 
 def checked_delimiter(delimiter: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.data import cells
-from sottovoce.data.cell import LETTERS
+from sottovoce.data.cell import LETTERS, Spelling
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.dates import DatePart, moments
 from sottovoce.data.numbers import Binned, Numeric, Spline
@@ -24,9 +24,9 @@ from sottovoce.data.sources import open_source
 class Findings:
     """Cells of one column: of `rows` so many are missing, undeclared or misread, clipped, or were trimmed.
 
-    `untrimmed` counts text that matches only once spaces or case are read past. `constant` says that every
-    row is encoded alike, so that the column tells nothing. `persons`: how many keys a column of keys has; a
-    row without one is missing."""
+    `untrimmed` counts text that matches only once spaces or case are read past, `misspelled` undeclared text
+    that would match if they were. `constant` says that every row is encoded alike, so that the column tells
+    nothing. `persons`: how many keys a column of keys has; a row without one is missing."""
 
     column: str
     rows: int = 0
@@ -34,11 +34,22 @@ class Findings:
     undeclared: int = 0
     clipped: int = 0
     untrimmed: int = 0
+    misspelled: int = 0
     constant: bool = True
     persons: int | None = None
 
+    @property
+    def useless(self) -> str:
+        """Why no cell of the column can be used, in words; empty where one can."""
+        if not self.rows or self.missing + self.undeclared < self.rows:
+            return ""
+        if self.misspelled:
+            return "no declared category occurs: they are spelled otherwise; declare them so, or fold = true"
+        return "no cell is what the schema declares"
+
     def to_dict(self) -> dict[str, Any]:
         found = {part.name: getattr(self, part.name) for part in fields(self)}
+        found["useless"] = self.useless
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -86,6 +97,7 @@ def _count(into: Findings, held: Any, part: Column | Target, schema: Schema) -> 
         codes = reading.codes(held, part.labels)
         misread = codes < 0
         into.untrimmed += int(((codes >= 0) & (cells.codes(held, part.labels, LETTERS) < 0)).sum())
+        into.misspelled += int((misread & (cells.codes(held, part.labels, Spelling(True, True)) >= 0)).sum())
     into.missing += int((missing & misread).sum())
     into.undeclared += int((~missing & misread).sum())
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+from sottovoce.accounting.checks import writable
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label, Spelling
 from sottovoce.data.cells import Codes
@@ -93,6 +94,7 @@ class Schema:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
         self._insist_distinct_features()
+        writable("a schema", json.dumps(self.to_dict(), ensure_ascii=False))
 
     def _insist_distinct_features(self) -> None:
         """Coefficients are known by the names of features: two of one name could not be told apart."""

@@ -89,12 +89,15 @@ def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
 
 
 def insist_present(wanted: tuple[str, ...], given: Any) -> None:
-    """Column names are public: those that are absent are named."""
+    """Column names are public: those that are absent are named, and one that is near.
+
+    Where most are absent, what stands in their place may be the first record of a file without a header, of
+    which nothing is quoted."""
     absent = [name for name in wanted if name not in set(given)]
     if absent:
         raise DataError(
             f"the table has no column {', '.join(map(repr, absent))}, which the schema declares."
-            + meant(absent[0], map(str, given))
+            + (meant(absent[0], map(str, given)) if 2 * len(absent) <= len(wanted) else "")
         )
 
 

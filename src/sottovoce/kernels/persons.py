@@ -29,7 +29,8 @@ def score_moment(rows: Rows, persons: Persons, loss: Loss, w: Vector) -> Matrix:
     def factors(block: Block) -> Matrix:
         here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
         tally.margins(block, w, w, here, unused)
-        slopes, relative = loss.first(here), loss.relative(block.targets)
+        slopes, relative, pull = loss.first(here), loss.relative(block.targets), loss.pull(block.targets)
+        slopes = slopes if pull is None else slopes - pull
         slopes = slopes if relative is None else slopes * relative
         return (slopes * block.targets if loss.kind is Kind.MARGIN else slopes)[None]
 

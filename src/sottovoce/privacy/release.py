@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.errors import DataError, LedgerError, ParameterError, SottovoceError
 from sottovoce.questions import Form
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Paid:
         compute, self._compute = self._compute, None
         if compute is None:
             raise LedgerError("this answer was paid for once and has been released. Ask again.")
-        return self._noise.gaussian(compute(), self._calibration)
+        return self._noise.gaussian(unquoted(compute), self._calibration)
 
 
 def gaussian(
@@ -52,7 +52,22 @@ def gaussian(
 def pure(run: Run, event: PureEvent, mechanism: Callable[[], T]) -> T:
     """Charge `event`, then run a mechanism that is private by itself at that epsilon."""
     run.charge(event)
-    return mechanism()
+    return unquoted(mechanism)
+
+
+def unquoted(compute: Callable[[], T]) -> T:
+    """An exact answer, or an error without the words of other code: a loss, module or library that fails may
+    quote margins, targets or rows."""
+    try:
+        return compute()
+    except (SottovoceError, MemoryError):
+        raise
+    except Exception as error:
+        failure = type(error).__name__
+    raise DataError(
+        f"an answer could not be computed ({failure}; its words may quote records and are withheld). Nothing "
+        "was released, and the charge stays. Try the loss or module on made-up records."
+    )
 
 
 SQRT2 = math.sqrt(2.0)

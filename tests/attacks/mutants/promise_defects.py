@@ -10,6 +10,55 @@ FORGED = "tests/test_forged_files.py"
 
 CHAINS = (
     Mutant(
+        "a failing loss quotes a margin",
+        "privacy.release:unquoted",
+        "type(error).__name__",
+        "repr(error)",
+        "tests/privacy/test_release.py -k withheld",
+    ),
+    Mutant(
+        "a purpose that no report can hold is charged",
+        "accounting.checks:writable",
+        'value.encode("utf-8")',
+        "value",
+        "tests/system/test_check.py -k no_file_can_hold",
+    ),
+    Mutant(
+        "an invisible character makes a second cap",
+        "accounting.disk.identity:dataset_name",
+        "all(map(_is_seen, given))",
+        "given.isprintable()",
+        "tests/accounting/test_ledger_identity.py -k invisible",
+    ),
+    Mutant(
+        "the first record of a file without a header is quoted",
+        "data.sources:insist_present",
+        "2 * len(absent) <= len(wanted)",
+        "True",
+        "tests/system/test_check.py -k first_record",
+    ),
+    Mutant(
+        "a person left out is not told",
+        "data.headers:persons_unnamed",
+        "schema.person is not None or (not _)",
+        "True",
+        "tests/system/test_check.py -k left_out",
+    ),
+    Mutant(
+        "no category occurs, and check is content",
+        "data.inspection:Findings.useless",
+        "self.missing + self.undeclared < self.rows",
+        "True",
+        "tests/system/test_check.py -k status",
+    ),
+    Mutant(
+        "counts by person without the count",
+        "kernels.persons:score_moment",
+        "slopes if pull is None else slopes - pull",
+        "slopes",
+        "tests/risks/test_scores.py -k counts",
+    ),
+    Mutant(
         "any word is a unit",
         "accounting.guarantee:Guarantee.__post_init__",
         "unit_of(self.unit)",

@@ -141,17 +141,41 @@ LONGEST_NAME = 200
 
 def dataset_name(given: object) -> str:
     """The name as it is kept: Unicode NFC, outer blanks removed, inner ones a single space each."""
-    printable = isinstance(given, str) and given.isprintable()
+    printable = isinstance(given, str) and all(map(_is_seen, given))
     name = " ".join(unicodedata.normalize("NFC", str(given)).split()) if printable else ""
     if not 0 < len(name) <= LONGEST_NAME:
         raise ParameterError(
-            f"dataset must be a name of 1 to {LONGEST_NAME} printable characters, such as 'claims-2026'."
+            f"dataset must be a name of 1 to {LONGEST_NAME} printable characters, such as 'claims-2026': "
+            "letters, digits, punctuation and single spaces."
         )
     return name
 
 
+_IGNORABLE = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+    *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
+    (0xE0000, 0xE0FFF),
+)
+"""Unicode's Default_Ignorable_Code_Point, stable since 5.1: shown as nothing by a font that lacks them."""
+
+
+def _is_seen(character: str) -> bool:
+    """Whether a character leaves ink: a letter, mark, digit, sign or the plain space, and none that Unicode
+    calls ignorable, a filler or a blank. Pictures, which hold further blanks, are left out as a category."""
+    if character == " ":
+        return True
+    if not character.isprintable() or unicodedata.category(character) == "So":
+        return False
+    named = unicodedata.name(character, "BLANK").split()
+    if not {"BLANK", "FILLER"}.isdisjoint(named):
+        return False
+    return not any(first <= ord(character) <= last for first, last in _IGNORABLE)
+
+
 def known_as(name: str, known: Iterable[str]) -> str | None:
-    """Which of the known names means the same data set: case does not tell two apart."""
+    """Which of the known names means the same data set: neither case nor Unicode's compatible forms, such as
+    wide letters and ligatures, tell two apart."""
     spelled = list(known)
     if name in spelled:
         return name
@@ -159,7 +183,9 @@ def known_as(name: str, known: Iterable[str]) -> str | None:
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", dataset_name(name).casefold())
+    """By Unicode's caseless matching of compatible forms; a name may be older than the rule for new ones."""
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", name).casefold()).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 SUFFIXES = ("", "-wal", "-shm", "-journal", SUFFIX)
