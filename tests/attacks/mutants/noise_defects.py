@@ -138,6 +138,13 @@ SCALES = (
         "tests/privacy/test_discrete_gaussian.py",
     ),
     Mutant(
+        "proposals kept past the staircase's top",
+        "privacy.sampling:accepted",
+        "math.log(staircase.peak)",
+        "0.0 * math.log(staircase.peak)",
+        "tests/privacy/test_known_answers.py -k same_bytes",
+    ),
+    Mutant(
         "zero drawn with both signs",
         "privacy.sampling:accepted",
         "keep &= (magnitude > 0) | ~negative",
