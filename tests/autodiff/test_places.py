@@ -17,12 +17,14 @@ import sottovoce as sv
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from sottovoce.autodiff.fused import Fused  # noqa: E402
 from sottovoce.autodiff.terms import Terms  # noqa: E402
 from tests.autodiff import models  # noqa: E402
 
 DIM, FIRST = 3, 10.0
 ASKED: dict[str, Callable[[Any, np.ndarray], Any]] = {
     "gradient": lambda risk, w: risk.gradient(w),
+    "fused gradient": lambda risk, w: risk.gradient(w),
     "hessian": lambda risk, w: risk.hessian(w),
     "product": lambda risk, w: risk.curvature_product(w, np.eye(DIM)[0]),
     "value": lambda risk, w: risk.value(w),
@@ -42,15 +44,22 @@ def placed(risk: Any, ask: Callable[[Any, np.ndarray], Any]) -> Counter[tuple[fl
         seen.update((float(x[0]), place, len(inputs)) for place, x in enumerate(inputs))
         return compute(self, transform, flat, inputs, targets)
 
-    with mock.patch.object(Terms, "_at_once", spying):
+    summed = Fused._summed
+
+    def spying_too(self: Any, flat: Any, inputs: Any, *others: Any) -> Any:
+        seen.update((float(x[0]), place, len(inputs)) for place, x in enumerate(inputs))
+        return summed(self, flat, inputs, *others)
+
+    with mock.patch.object(Terms, "_at_once", spying), mock.patch.object(Fused, "_summed", spying_too):
         ask(risk, np.full(DIM, 0.1))
     return seen
 
 
-def told(X: np.ndarray, memory: float, **more: Any) -> Any:
+def told(X: np.ndarray, memory: float, name: str = "", **more: Any) -> Any:
+    fused = torch.nn.Sequential(torch.nn.Linear(DIM, 1, bias=False, dtype=torch.float64))
     return sv.autodiff.TorchRisk(
-        models.Linear(DIM),
-        models.logistic,
+        fused if name == "fused gradient" else models.Linear(DIM),
+        (lambda z, y: models.logistic(z[:, 0], y)) if name == "fused gradient" else models.logistic,
         (X, np.ones(len(X))),
         gradient_clip=1.0,
         curvature_clip=0.5,
@@ -78,7 +87,7 @@ def test_a_person_moves_nobody_else(name: str, memory: float) -> None:
     def seen(rows: int, where: int) -> Counter[tuple[float, int, int]]:
         X = marked(np.concatenate([marks[:where], np.full(rows, 5.0), marks[where:]]))
         groups = [*keys[:where], *["me"] * rows, *keys[where:]]
-        return others(placed(told(X, memory, groups=groups, persons=26), ASKED[name]), 5.0)
+        return others(placed(told(X, memory, name, groups=groups, persons=26), ASKED[name]), 5.0)
 
     alone = seen(0, 0)
     assert len(alone) == len(marks)
@@ -93,7 +102,7 @@ def test_a_batch_with_a_record_and_one_without_put_the_others_at_their_places(
 ) -> None:
     n = 60
     groups = [f"p{k}" for k in range(n)] if persons else None
-    risk = told(marked(FIRST + np.arange(n)), memory, groups=groups)
+    risk = told(marked(FIRST + np.arange(n)), memory, name, groups=groups)
     batch = np.arange(0, n, 3)
     whole = placed(risk.subset(batch, n=20), ASKED[name])
     for left_out in (0, 7, 19):
@@ -107,8 +116,9 @@ def test_a_batch_with_a_record_and_one_without_put_the_others_at_their_places(
 @pytest.mark.parametrize("memory", MEMORY)
 def test_a_record_stands_at_its_number_in_calls_of_one_length(memory: float) -> None:
     n = 23
-    risk = told(marked(FIRST + np.arange(n)), memory)
-    for ask in ASKED.values():
+    for name, ask in ASKED.items():
+        risk = told(marked(FIRST + np.arange(n)), memory, name)
+        assert (risk._fused is not None) == (name == "fused gradient")
         seen = others(placed(risk, ask), 0.0)
         (length,) = {length for _, _, length in seen}
         assert {(mark, place) for mark, place, _ in seen} == {(FIRST + k, k % length) for k in range(n)}

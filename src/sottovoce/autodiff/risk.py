@@ -110,6 +110,7 @@ class TorchRisk(Sealed):
         flat = self._terms.vector(self._start)
         check_terms(self._terms, flat, examples, matrices=settings.forms_matrices(self.dim))
         self._examples.fill_with(*self._terms.filler)
+        self._fused = self._terms.fused(flat)
         if invalid == "raise" and not all(self._terms.works(flat, x, y) for x, y, _ in self._pieces()):
             raise DataError(
                 "the module or the loss raises an error on an example, for instance at a label past its last "
@@ -187,10 +188,16 @@ class TorchRisk(Sealed):
 
     def gradient(self, w: Vector) -> Vector:
         """Mean of clipped gradients, plus r'(w). Exact: for the data's owner only."""
-        flat = self._flat(w)
-        total = self._total(
-            lambda x, y: self._terms.gradients(flat, x, y), self._settings.gradient_clip, (self.dim,)
-        )
+        flat, limit = self._flat(w), self._settings.gradient_clip
+        if self._fused is None:
+            total = self._total(lambda x, y: self._terms.gradients(flat, x, y), limit, (self.dim,))
+        else:
+            x, y = self._terms.filler
+            total = torch.zeros(self.dim, dtype=torch.float64, device=self._settings.device)
+            for piece in self._pieces(self._fused.entries(flat, x)):
+                total += self._fused.clipped_sum(
+                    flat, piece.inputs, piece.targets, limit, piece.shares, (x, y)
+                )
         return total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, jacrev, vmap
 
+from sottovoce.autodiff.fused import Fused
 from sottovoce.autodiff.state import first_change
 from sottovoce.errors import DataError, ParameterError
 
@@ -60,6 +61,12 @@ class Terms:
         """That example."""
         assert self._stand_in is not None
         return self._stand_in
+
+    def fused(self, flat: Tensor) -> Fused | None:
+        """Sums of clipped gradients by layers, where the module is a chain of layers that are known."""
+        module, loss, constants = self._fresh()
+        found = Fused.of(module, constants, self._layout, loss)
+        return found if found is not None and found.agrees(self, flat) else None
 
     def together(self, flat: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """The losses as the user's own code gives them for a whole batch, which must be made up."""

@@ -24,6 +24,10 @@ _LENGTHS = (4, 5, 7, 8, 17, 31, 64)
 RELATIONS = (Relation.REPLACE_ONE, Relation.ZERO_OUT)
 
 
+class Unknown(nn.Sequential):
+    """A chain that could do anything: its gradients are taken example by example."""
+
+
 class Kinked(NamedTuple):
     """Linear, ReLU, Linear and a row at its kink; calls take so much memory."""
 
@@ -55,8 +59,10 @@ def _kinked(draw: Draw) -> Kinked:
     second = nn.Linear(hidden, 1, dtype=dtype)
     with torch.no_grad():
         second.weight.fill_(5.0)
-    memory = 32.0 * ((inputs + 2) * hidden + 1 + 64) * (length + 0.5)
-    return Kinked(nn.Sequential(first, nn.ReLU(), second), row.double().numpy(), dtype, memory)
+    chain = nn.Sequential if draw.random() < 0.5 else Unknown
+    entries = 2 * (inputs + 2 * hidden + 1) if chain is nn.Sequential else (inputs + 2) * hidden + 1
+    memory = 32.0 * (entries + 64) * (length + 0.5)
+    return Kinked(chain(first, nn.ReLU(), second), row.double().numpy(), dtype, memory)
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Tensor:

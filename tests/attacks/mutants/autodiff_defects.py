@@ -91,3 +91,50 @@ STATE = (
         f"{_STATE} -k past_the_last_class",
     ),
 )
+
+_FUSED = "tests/autodiff/test_fused.py"
+
+LAYERS = (
+    Mutant(
+        "gradients summed by layers are not clipped",
+        "autodiff.fused:Fused._summed",
+        "torch.clamp(_, max=1.0)",
+        "torch.clamp(_, min=1.0, max=1.0)",
+        f"{_FUSED} -k longer_than",
+    ),
+    Mutant(
+        "squares of tiny inputs underflow",
+        "autodiff.fused:_double",
+        "torch.where(exact.abs() < _TINY, 0.0, exact)",
+        "exact",
+        f"{_FUSED} -k longer_than",
+    ),
+    Mutant(
+        "a layer with a hook run on many examples",
+        "autodiff.fused:_plain",
+        "not any((getattr(layer, name) for name in hooks))",
+        "True",
+        f"{_FUSED} -k known_layers",
+    ),
+    Mutant(
+        "any subclass of a known layer taken for it",
+        "autodiff.fused:_collected",
+        "_KNOWN.get(type(layer))",
+        "next((_KNOWN[kind] for kind in type(layer).__mro__ if kind in _KNOWN), None)",
+        f"{_FUSED} -k known_layers",
+    ),
+    Mutant(
+        "an example that raises counts as the one in its place",
+        "autodiff.fused:Fused.clipped_sum",
+        "((x[i], y[i]), shares[i]) = (filler, 0.0)",
+        "(x[i], y[i]) = filler",
+        f"{_FUSED} -k raises",
+    ),
+    Mutant(
+        "clipped by layers without the last one",
+        "autodiff.fused:Fused._summed",
+        "torch.stack([part.squares for part in parts]).sum(0).sqrt()",
+        "torch.stack([part.squares for part in parts[:1]]).sum(0).sqrt()",
+        f"{_FUSED} -k example_by_example",
+    ),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.attacks.mutants.adapt_defects import ADAPT
-from tests.attacks.mutants.autodiff_defects import CLIPPING, STATE
+from tests.attacks.mutants.autodiff_defects import CLIPPING, LAYERS, STATE
 from tests.attacks.mutants.base_defects import BASE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
@@ -57,6 +57,7 @@ _EVERYTHING = (
     *FRONTS,
     *CLIPPING,
     *STATE,
+    *LAYERS,
     *LEVELS,
     *NEIGHBOURS,
     *REFUSALS,

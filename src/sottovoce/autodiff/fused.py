@@ -1,0 +1,374 @@
+"""Sums of clipped gradients for plain networks, without a gradient an example where none is needed.
+
+A chain of known layers maps each example by itself, whatever its weights are: that is a fact about the layers
+named here, so they may be run on many examples at once. The loss is the user's and still sees one example at
+a time. One pass forward keeps each layer's inputs a_i, one pass back gives the derivatives b_i of each
+example's loss by the layer's outputs. What layer and example add to the gradient is a function of a_i, b_i:
+
+- Linear, one row an example: b_i a_i' with norm ||a_i|| ||b_i||, never formed; the sum of clipped ones is
+  the product of two matrices, sum_i (f_i b_i) a_i'.
+- Conv2d: b_i times the patches of a_i. Linear on sequences, Embedding, LayerNorm, GroupNorm: a sum over
+  positions. These are formed, one an example.
+
+f_i = min(1, limit / norm_i), norm_i^2 the sum over layers. Clipping is in float64 on what was computed, as
+elsewhere, so a term is no longer than the limit whatever was rounded before; entries of a Linear's a_i and
+b_i below 2^-500 count as 0, so that no square underflows. Examples stand at places of their own
+(`data/places.py`), so that no bit of one depends on another.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+from torch.nn import functional
+
+from sottovoce.autodiff.clipping import MARGIN, clipped_sum
+from sottovoce.errors import DataError
+
+if TYPE_CHECKING:
+    from sottovoce.autodiff.parameters import Layout
+    from sottovoce.autodiff.terms import Loss, Terms
+
+_TINY = 2.0**-500
+
+Held = dict[str, Tensor]
+Apply = Callable[[Tensor, Held], Tensor]
+
+
+class Part(Protocol):
+    """What one layer adds to the gradient of each example."""
+
+    @property
+    def squares(self) -> Tensor:
+        """The square of its norm, one an example."""
+        ...
+
+    def summed(self, factors: Tensor) -> dict[str, Tensor]:
+        """The sum over examples, each times its factor, for each parameter."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Rank one an example: `outer`, b a', and the bias b."""
+
+    a: Tensor
+    b: Tensor
+    weight: str | None
+    bias: str | None
+
+    @property
+    def squares(self) -> Tensor:
+        rows = (self.b**2).sum(1)
+        outer = (self.a**2).sum(1) * rows if self.weight else torch.zeros_like(rows)
+        return outer + rows if self.bias else outer
+
+    def summed(self, factors: Tensor) -> dict[str, Tensor]:
+        cut, kept = factors[:, None] * _counting(self.b, factors), _counting(self.a, factors)
+        found = {self.weight: cut.T @ kept} if self.weight else {}
+        return {**found, **({self.bias: cut.sum(0)} if self.bias else {})}
+
+
+@dataclass(frozen=True)
+class _Formed:
+    """Gradients that were formed, one an example."""
+
+    terms: dict[str, Tensor]
+
+    @property
+    def squares(self) -> Tensor:
+        return torch.stack([(term.flatten(1) ** 2).sum(1) for term in self.terms.values()]).sum(0)
+
+    def summed(self, factors: Tensor) -> dict[str, Tensor]:
+        return {
+            name: (factors @ _counting(term.flatten(1), factors)).view(term.shape[1:])
+            for name, term in self.terms.items()
+        }
+
+
+def _counting(rows: Tensor, factors: Tensor) -> Tensor:
+    """The rows, those that count nothing as 0 where one of them may not be finite."""
+    return rows if bool(torch.isfinite(rows).all()) else torch.where(factors[:, None] > 0.0, rows, 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Stage:
+    """A layer: how it maps, and, where it is trained, what it adds to gradients."""
+
+    apply: Apply
+    part: Callable[[Tensor, Tensor], Part] | None = None
+
+
+@final
+class Fused:
+    """The sum of clipped gradients of a chain of known layers."""
+
+    def __init__(self, stages: list[Stage], constants: Held, layout: Layout, loss: Loss) -> None:
+        self._stages = stages
+        self._constants = constants
+        self._layout = layout
+        self._loss = loss
+
+    @classmethod
+    def of(cls, module: nn.Module, constants: Held, layout: Layout, loss: Loss) -> Fused | None:
+        """None where a layer is not one of those known, has a hook, or shares a parameter."""
+        stages: list[Stage] = []
+        shared = len(list(module.named_parameters(remove_duplicate=False))) > len(list(module.parameters()))
+        if shared or not _collected(module, "", set(layout.names), stages):
+            return None
+        return cls(stages, constants, layout, loss)
+
+    def agrees(self, terms: Terms, flat: Tensor) -> bool:
+        """Whether the sum is that of the gradients by `terms`, on made-up examples and but for rounding."""
+        x, y = (torch.stack([part] * 3) for part in terms.filler)
+        coarse = 1e-3 if flat.dtype != torch.float64 else 1e-9
+        shares = torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64, device=flat.device)
+        try:
+            found = [self._summed(flat, x, y, limit, shares) for limit in (1e30, 1e-3)]
+        except Exception:
+            return False
+        plain = terms.gradients(flat, x, y)
+        due = [clipped_sum(plain, limit, shares) for limit in (1e30, 1e-3)]
+        return all(
+            torch.allclose(a, b, rtol=coarse, atol=coarse * float(b.norm()))
+            for a, b in zip(found, due, strict=True)
+        )
+
+    def entries(self, flat: Tensor, x: Tensor) -> int:
+        """Numbers that one example holds at once: layers' inputs and outputs, gradients that are formed."""
+        held = 0
+        for stage, a, z in self._forward(flat, x.unsqueeze(0))[1]:
+            assert stage.part is not None
+            part = stage.part(a, torch.zeros_like(z))
+            formed = sum(t.numel() for t in part.terms.values()) if isinstance(part, _Formed) else 0
+            held += 2 * (a.numel() + z.numel()) + formed
+        return held
+
+    def clipped_sum(
+        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """Sum of gradients cut to norm `limit`, each times its share, in float64; one that is not finite
+        counts as zero.
+
+        So does one on which layers or loss raise, which is found out from that example alone: a made-up one
+        takes its place."""
+        with suppress(Exception):
+            return self._summed(flat, x, y, limit, shares)
+        x, y, shares = x.clone(), y.clone(), shares.clone()
+        for i in range(len(x)):
+            try:
+                self._summed(flat, x[i : i + 1], y[i : i + 1], limit, shares[i : i + 1])
+            except Exception:
+                (x[i], y[i]), shares[i] = filler, 0.0
+        with suppress(Exception):
+            return self._summed(flat, x, y, limit, shares)
+        raise DataError(
+            "the module or the loss raised an error; its message is withheld, as it may quote data. Try them "
+            "on made-up examples of the same shapes."
+        )
+
+    def _summed(self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor) -> Tensor:
+        outputs, met = self._forward(flat, x)
+        loss = copy.deepcopy(self._loss)
+
+        def one(output: Tensor, target: Tensor) -> Tensor:
+            return loss(output.unsqueeze(0), target.unsqueeze(0)).squeeze(0)
+
+        pulls = vmap(grad(one))(outputs.detach(), y)
+        backs = torch.autograd.grad(outputs, [z for _, _, z in met], pulls)
+        parts = [stage.part(a, b.detach()) for (stage, a, _), b in zip(met, backs, strict=True) if stage.part]
+        norms = torch.stack([part.squares for part in parts]).sum(0).sqrt()
+        usable = torch.isfinite(norms)
+        allowed = limit * (1.0 - MARGIN)
+        factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
+        factors = torch.where(usable, factors * shares, 0.0)
+        found: dict[str, Tensor] = {}
+        for part in parts:
+            found.update(part.summed(factors))
+        return torch.cat([found[name].reshape(-1) for name in self._layout.names])
+
+    def _forward(self, flat: Tensor, x: Tensor) -> tuple[Tensor, list[tuple[Stage, Tensor, Tensor]]]:
+        """The outputs, and of each trained layer its inputs and its outputs, to differentiate by."""
+        held = {**self._constants, **self._layout.split(flat)}
+        met: list[tuple[Stage, Tensor, Tensor]] = []
+        for stage in self._stages:
+            z = stage.apply(x, held)
+            if stage.part is not None:
+                z = z if z.requires_grad else z.detach().requires_grad_()
+                met.append((stage, x.detach(), z))
+            x = z
+        return x, met
+
+
+def _plain(layer: nn.Module) -> bool:
+    """Whether a layer does what its class says: no hook, no forward of its own."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return "forward" not in vars(layer) and not any(getattr(layer, name) for name in hooks)
+
+
+def _collected(layer: nn.Module, prefix: str, trained: set[str], stages: list[Stage]) -> bool:
+    """Append the stages of a layer; False where it is unknown."""
+    if not _plain(layer):
+        return False
+    if type(layer) is nn.Sequential:
+        direct = [
+            item for item in layer.named_modules(remove_duplicate=False) if item[0] and "." not in item[0]
+        ]
+        return all(_collected(part, f"{prefix}{name}.", trained, stages) for name, part in direct)
+    maker = _KNOWN.get(type(layer))
+    stage = maker(layer, prefix, trained) if maker else None
+    if stage is None:
+        return False
+    stages.append(stage)
+    return True
+
+
+def _named(layer: nn.Module, prefix: str, trained: set[str]) -> tuple[str | None, str | None]:
+    """The names of weight and bias, where they are trained."""
+    weight, bias = (
+        f"{prefix}{name}" if f"{prefix}{name}" in trained else None for name in ("weight", "bias")
+    )
+    return weight, bias
+
+
+def _double(values: Tensor) -> Tensor:
+    exact = values.to(torch.float64)
+    return torch.where(exact.abs() < _TINY, 0.0, exact)
+
+
+def _formed(
+    weight: str | None, bias: str | None, of: Callable[[], Tensor], shift: Callable[[], Tensor]
+) -> Part:
+    terms = {weight: of()} if weight else {}
+    terms = {**terms, **({bias: shift()} if bias else {})}
+    return _Formed({name: term.to(torch.float64) for name, term in terms.items()})
+
+
+def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
+    weight, bias = _named(layer, prefix, trained)
+
+    def part(a: Tensor, b: Tensor) -> Part:
+        if a.ndim == 2:
+            return _Product(_double(a), _double(b), weight, bias)
+        rows, backs = (t.flatten(1, -2) for t in (a, b))
+        return _formed(weight, bias, lambda: backs.mT @ rows, lambda: backs.sum(1))
+
+    return Stage(
+        lambda x, held: functional.linear(x, held[f"{prefix}weight"], held.get(f"{prefix}bias")),
+        part if weight or bias else None,
+    )
+
+
+def _convolution(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
+    if layer.groups != 1 or layer.padding_mode != "zeros" or isinstance(layer.padding, str):
+        return None
+    weight, bias = _named(layer, prefix, trained)
+    how = {"stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation}
+
+    def part(a: Tensor, b: Tensor) -> Part:
+        backs = b.flatten(2)
+
+        def product() -> Tensor:
+            patches = functional.unfold(a, layer.kernel_size, **how)
+            return (backs @ patches.mT).view(len(a), *layer.weight.shape)
+
+        return _formed(weight, bias, product, lambda: backs.sum(2))
+
+    return Stage(
+        lambda x, held: functional.conv2d(x, held[f"{prefix}weight"], held.get(f"{prefix}bias"), **how),
+        part if weight or bias else None,
+    )
+
+
+def _embedding(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
+    if (
+        layer.max_norm is not None
+        or layer.scale_grad_by_freq
+        or layer.sparse
+        or layer.padding_idx is not None
+    ):
+        return None
+    weight, _ = _named(layer, prefix, trained)
+
+    def part(a: Tensor, b: Tensor) -> Part:
+        words, backs = a.flatten(1), b.reshape(len(a), -1, b.shape[-1])
+        table = b.new_zeros(len(a), *layer.weight.shape)
+        return _formed(
+            weight, None, lambda: table.scatter_add_(1, words[..., None].expand_as(backs), backs), table.sum
+        )
+
+    return Stage(lambda x, held: functional.embedding(x, held[f"{prefix}weight"]), part if weight else None)
+
+
+def _layer_norm(layer: Any, prefix: str, trained: set[str]) -> Stage:
+    weight, bias = _named(layer, prefix, trained)
+    shape = tuple(layer.normalized_shape)
+
+    def part(a: Tensor, b: Tensor) -> Part:
+        between = list(range(1, a.ndim - len(shape)))
+        even = functional.layer_norm(a, shape, eps=layer.eps)
+        return _formed(
+            weight,
+            bias,
+            lambda: (b * even).sum(between) if between else b * even,
+            lambda: b.sum(between) if between else b,
+        )
+
+    return Stage(
+        lambda x, held: functional.layer_norm(
+            x, shape, held.get(f"{prefix}weight"), held.get(f"{prefix}bias"), layer.eps
+        ),
+        part if weight or bias else None,
+    )
+
+
+def _group_norm(layer: Any, prefix: str, trained: set[str]) -> Stage:
+    weight, bias = _named(layer, prefix, trained)
+
+    def part(a: Tensor, b: Tensor) -> Part:
+        even = functional.group_norm(a, layer.num_groups, eps=layer.eps)
+        count = (len(a), layer.num_channels, -1)
+        return _formed(
+            weight, bias, lambda: (b * even).reshape(count).sum(2), lambda: b.reshape(count).sum(2)
+        )
+
+    return Stage(
+        lambda x, held: functional.group_norm(
+            x, layer.num_groups, held.get(f"{prefix}weight"), held.get(f"{prefix}bias"), layer.eps
+        ),
+        part if weight or bias else None,
+    )
+
+
+def _flatten(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
+    return Stage(lambda x, held: x.flatten(1)) if (layer.start_dim, layer.end_dim) == (1, -1) else None
+
+
+def _same(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
+    """A layer without parameters that maps each example by itself and keeps no state."""
+    if getattr(layer, "inplace", False) or getattr(layer, "return_indices", False):
+        return None
+    return Stage(lambda x, held: layer(x))
+
+
+_KNOWN: dict[type, Callable[[Any, str, set[str]], Stage | None]] = {
+    nn.Linear: _linear,
+    nn.Conv2d: _convolution,
+    nn.Embedding: _embedding,
+    nn.LayerNorm: _layer_norm,
+    nn.GroupNorm: _group_norm,
+    nn.Flatten: _flatten,
+    **dict.fromkeys(
+        (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus, nn.Identity),
+        _same,
+    ),
+    **dict.fromkeys((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d), _same),
+}
