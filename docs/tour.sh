@@ -17,12 +17,12 @@ sottovoce plan --rows 32561 --schema "$tour/adult.toml" --epsilon 1 --delta 1e-6
 echo "== a cap for these people, for good"
 sottovoce ledger create adult.db --dataset adult --epsilon 2 --delta 1e-6
 echo "== a model, measured on rows held out, with its coefficients and what is known of them"
-sottovoce fit "$data" --schema "$tour/adult.toml" --epsilon 1 --delta 1e-6 --evaluate 0.1 --inference 0.2 \
+sottovoce fit "$data" --schema "$tour/adult.toml" --epsilon 1 --delta 1e-6 --evaluate 0.1 --inference 0.2 --anyway \
   --ledger adult.db --dataset adult --purpose "A tour of Sottovoce" --contact "privacy@example.org" \
   -o model.json --report report.html
 sottovoce ledger show adult.db
 echo "== the same summary from the model file, as a table for other tools"
-"$python" -c "import sottovoce as sv; sv.Model.load('model.json').summary().frame().to_csv('summary.csv', index=False)"
+sottovoce summary model.json --csv summary.csv
 head -3 summary.csv
 echo "== the page for the privacy officer"
 sottovoce report model.json -o officer.html

@@ -94,7 +94,9 @@ def test_every_command_is_tried_or_reads_no_records() -> None:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_fit_writes_and_prints_the_same_over_neighbours(desk: Desk, name: str, other: str) -> None:
     desk.declare(SCHEMAS[name])
-    more = [(), ("--report", "page.html", "--inference", "0.3"), ("--json",)][ROWS.index(other) % 3]
+    more = [(), ("--report", "page.html", "--inference", "0.3", "--anyway"), ("--json",)][
+        ROWS.index(other) % 3
+    ]
     insist_same(lambda: desk.fit(None, *more), lambda: desk.fit(other, *more), 1)
 
 

@@ -26,6 +26,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         epsilon=1.0,
         delta=1e-5,
         inference=0.3,
+        anyway=True,
         evaluate=0.2,
         ledger=ledger,
         dataset=HOSTILE,

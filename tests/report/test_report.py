@@ -126,7 +126,8 @@ def test_intervals_are_shown_where_they_hold() -> None:
     assert result.inference is not None
     assert "Each interval holds with 95\u00a0% confidence" in page
     assert page.count('class="sampling"') == 4
-    assert page.count("<small>") == 4
+    assert page.count('data-label="95\u00a0% interval"') == 4
+    assert "For a methods section" in page
     assert "No confidence intervals" not in page
 
 

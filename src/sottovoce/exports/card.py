@@ -20,7 +20,7 @@ def card_of(model: Any) -> Card:
         target=model.schema.target.name,
         schema_digest=model.schema.digest,
         trained=model.created,
-        summary=None if model.result.inference is None else model.summary(),
+        summary=None if model.result.inference is None else model.summary(exp=model.terms().chances),
         versions=model.versions,
         purpose=model.purpose,
         contact=model.contact,

@@ -111,6 +111,15 @@ class Summary:
         return contrast(self, weights)
 
     @property
+    def rows(self) -> list[tuple[str, Coefficient | None]]:
+        """Every line in its order; among them, without one, the names of what others are compared with."""
+        found: list[tuple[str, Coefficient | None]] = [(line.term, line) for line in self.lines]
+        for group in reversed(self.groups):
+            if group.reference is not None and group.members:
+                found.insert(group.members[0] + group.position, (group.reference, None))
+        return found
+
+    @property
     def resolved(self) -> bool:
         """Whether every coefficient is determined."""
         return all(line.resolved for line in self.lines)

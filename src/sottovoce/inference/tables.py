@@ -47,18 +47,8 @@ def cells(line: Coefficient) -> list[str]:
     ]
 
 
-def rows(summary: Summary) -> list[tuple[str, Coefficient | None]]:
-    """Every line in its order, and among them, without one, the names of what others are compared with."""
-    found: list[tuple[str, Coefficient | None]] = [(line.term, line) for line in summary.lines]
-    for group in reversed(summary.groups):
-        if group.reference is not None and group.members:
-            place = group.members[0] + min(group.position, len(group.members))
-            found.insert(place, (group.reference, None))
-    return found
-
-
 def _shown(summary: Summary) -> list[list[str]]:
-    return [[name, REFERENCE, *[""] * 6] if line is None else cells(line) for name, line in rows(summary)]
+    return [[name, REFERENCE, *[""] * 6] if line is None else cells(line) for name, line in summary.rows]
 
 
 def notes(summary: Summary) -> list[str]:
@@ -135,7 +125,7 @@ def csv_table(summary: Summary) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*COLUMNS, REFERENCE])
-    for name, line in rows(summary):
+    for name, line in summary.rows:
         if line is None:
             writer.writerow([name, 1.0 if summary.exp else 0.0, *[""] * 5, "", "true"])
         else:

@@ -63,6 +63,12 @@ def sideways(low: float, high: float, *, logarithmic: bool) -> Scale:
     return Scale(scale.low, scale.high, LEFT, WIDTH - RIGHT, logarithmic)
 
 
+def along(low: float, high: float, *, logarithmic: bool) -> Scale:
+    """The scale of a forest plot, 320 wide."""
+    scale = upward(low, high, logarithmic=logarithmic) if low < high else Scale(low - 1.0, high + 1.0, 0, 1)
+    return Scale(scale.low, scale.high, 6.0, 314.0, logarithmic)
+
+
 def frame(x: Scale, y: Scale, *, below: str, beside: str, marks: Sequence[float] | None = None) -> str:
     """Grid lines and labels; below are the `marks`, or whole steps."""
     parts = []

@@ -94,16 +94,25 @@ def span(value: float, reach: float) -> str:
     return _plot(marks + _circle(x.place(value), 10.0, number(value)))
 
 
-def forest(value: float, low: float, high: float, reach: float, inner: float | None) -> str:
+def forest(value: float, low: float, high: float, x: axes.Scale, inner: float) -> str:
     """A dot with its interval, and darker the part, `inner` times as wide, that the sample alone has."""
-    x = axes.Scale(-reach, reach, 6.0, 314.0)
-    marks = element("line", class_="zero", x1=x.place(0.0), x2=x.place(0.0), y1=0, y2=20)
-    ends = x.place(max(low, -reach)), x.place(min(high, reach))
-    marks += element("line", class_="interval", x1=ends[0], x2=ends[1], y1=10, y2=10)
-    if inner is not None:
-        near = x.place(value - inner * (value - low)), x.place(value + inner * (high - value))
-        marks += element("line", class_="sampling", x1=near[0], x2=near[1], y1=10, y2=10)
-    return _plot(marks + _circle(x.place(value), 10.0, number(value)))
+    none = x.place(1.0 if x.logarithmic else 0.0)
+    marks = element("line", class_="zero", x1=none, x2=none, y1=0, y2=20)
+    marks += element("line", class_="interval", x1=x.place(low), x2=x.place(high), y1=10, y2=10)
+    middle, ends = x.place(value), (x.place(low), x.place(high))
+    near = middle - inner * (middle - ends[0]), middle + inner * (ends[1] - middle)
+    marks += element("line", class_="sampling", x1=near[0], x2=near[1], y1=10, y2=10)
+    return _plot(marks + _circle(middle, 10.0, number(value)))
+
+
+def forest_axis(x: axes.Scale) -> str:
+    """Ticks below a forest plot."""
+    marks = element("line", class_="grid", x1=x.start, x2=x.end, y1=1, y2=1)
+    for value in x.ticks():
+        at = x.place(value)
+        marks += element("line", class_="grid", x1=at, x2=at, y1=1, y2=5)
+        marks += element("text", number(value), class_="tick middle", x=at, y=17)
+    return _plot(marks)
 
 
 def _plot(marks: str) -> str:

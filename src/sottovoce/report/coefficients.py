@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sottovoce.report import charts, words
+from sottovoce.report import axes, charts, words
 from sottovoce.report.markup import element, number, text
 
 if TYPE_CHECKING:
@@ -15,18 +15,52 @@ if TYPE_CHECKING:
 
 SHOWN = 30
 UNDETERMINED = "not determined"
+FARTHEST_RATIO = 1000.0
 
 
 def coefficients(result: Result, card: Card) -> str:
-    """A forest plot where there are intervals, else the weights, the surest first; after thirty, folded."""
+    """A table and a forest plot in the order of the schema where there are intervals, else the weights, the
+    surest first; after thirty, folded."""
     if result.inference is None:
         return _weights(result, card)
     summary = card.summary or result.summary()
-    ends = [bound for line in summary.lines for bound in (line.low, line.high, line.estimate)]
-    reach = max([abs(bound) for bound in ends if math.isfinite(bound)] + [1e-300])
-    rows = [_line(line, reach) for line in summary.lines]
-    said = element("p", words.with_intervals(summary.level)) + _remarks(summary)
-    return said + _folded(rows, ["term", "estimate and interval", "p", ""])
+    rows = [(name, line) for name, line in summary.rows if line is None or not _is_intercept(line)]
+    rows += [(line.term, line) for line in summary.lines if _is_intercept(line)]
+    scale = _scale(summary)
+    heads = [
+        "term",
+        summary.ratio if summary.exp else "estimate",
+        f"{100.0 * summary.level:g}\u00a0% interval",
+        "p",
+        "privacy",
+    ]
+    body = [_line(name, line, scale, heads) for name, line in rows]
+    if scale is not None:
+        body.append(
+            element("tr", element("td", "") * 5 + element("td", charts.forest_axis(scale), class_="plot"))
+        )
+    said = element("p", words.with_intervals(summary.level, drawn=scale is not None)) + _remarks(summary)
+    told = element("h3", "For a methods section") + element(
+        "blockquote", text(words.methods(result, summary))
+    )
+    references = "".join(element("li", text(line)) for line in words.REFERENCES)
+    return said + _table(body, [*heads, ""]) + told + element("ul", references, class_="caption")
+
+
+def _is_intercept(line: Coefficient) -> bool:
+    return line.term.endswith("intercept")
+
+
+def _scale(summary: Summary) -> axes.Scale | None:
+    """What holds all intervals but the intercept's and the place of no effect; None where there is none."""
+    lines = [line for line in summary.lines if line.resolved and not _is_intercept(line)]
+    if not lines:
+        return None
+    none = 1.0 if summary.exp else 0.0
+    low, high = min([none, *(line.low for line in lines)]), max([none, *(line.high for line in lines)])
+    if summary.exp:
+        low, high = max(low, none / FARTHEST_RATIO), min(high, none * FARTHEST_RATIO)
+    return axes.along(low, high, logarithmic=summary.exp)
 
 
 def _weights(result: Result, card: Card) -> str:
@@ -38,7 +72,11 @@ def _weights(result: Result, card: Card) -> str:
     order = sorted(range(len(values)), key=lambda j: _doubt(values[j], noise[j]))
     reach = max([abs(value) for value in values] + [1e-300])
     rows = [
-        _row([names[j], number(values[j]), _noise(values[j], noise[j])], charts.span(values[j], reach))
+        _row(
+            [names[j], number(values[j]), _noise(values[j], noise[j])],
+            charts.span(values[j], reach),
+            ["feature", "effect", "noise"],
+        )
         for j in order
     ]
     said = _meaning(card, ordered=found is not None) + words.without_intervals()
@@ -60,29 +98,42 @@ def _noise(value: float, noise: float | None) -> str:
     return element("strong", f"{number(noise)} *", title="the effect is smaller than its noise")
 
 
-def _line(line: Coefficient, reach: float) -> str:
+def _line(name: str, line: Coefficient | None, scale: axes.Scale | None, heads: list[str]) -> str:
+    if line is None:
+        return _row([name, "reference", "", "", ""], "", heads)
     if not line.resolved:
-        return _row([line.term, UNDETERMINED, ""], "")
-    ends = element("small", f"{_end(line.low)} to {_end(line.high)}")
-    inner = math.sqrt(max(0.0, 1.0 - line.privacy))
-    plot = charts.forest(line.estimate, line.low, line.high, reach, inner)
+        return _row([name, UNDETERMINED, "", "", ""], "", heads)
+    ends = f"{_shown(line.low)} to {_shown(line.high)}"
     p_value = "&lt; 0.001" if line.p_value < 0.0005 else f"{line.p_value:.3f}"
-    return _row([line.term, number(line.estimate) + ends, p_value], plot)
+    plot = ""
+    if scale is not None and not _is_intercept(line):
+        inner = math.sqrt(max(0.0, 1.0 - line.privacy))
+        plot = charts.forest(line.estimate, line.low, line.high, scale, inner)
+    share = f"{100.0 * line.privacy:.0f}\u00a0%"
+    return _row([name, _shown(line.estimate), ends, p_value, share], plot, heads)
 
 
-def _row(cells: list[str], plot: str) -> str:
+def _shown(value: float) -> str:
+    """Three decimals where ratios and effects per unit mostly lie."""
+    return f"{value:.3f}" if 0.02 <= abs(value) < 10.0 else number(value)
+
+
+def _row(cells: list[str], plot: str, heads: list[str]) -> str:
+    """A row of a table; where it is too narrow for columns each number carries its head."""
     head, *rest = cells
     found = element("th", text(head), scope="row")
-    found += "".join(element("td", cell, class_="value") for cell in rest)
+    found += "".join(
+        element("td", cell, class_="value", data_label=label) if cell else element("td", "")
+        for cell, label in zip(rest, heads[1:], strict=True)
+    )
     return element("tr", found + element("td", plot, class_="plot"))
 
 
-def _end(bound: float) -> str:
-    return number(bound) if math.isfinite(bound) else ("-" if bound < 0 else "") + "&infin;"
-
-
 def _remarks(summary: Summary) -> str:
-    said = [f"{column}: compared with {name}." for column, name in summary.references.items()]
+    shown = [group.reference for group in summary.groups]
+    said = [
+        f"{column}: compared with {name}." for column, name in summary.references.items() if name not in shown
+    ]
     said += [f"{remark[0].upper()}{remark[1:]}." for remark in summary.remarks]
     return "".join(element("p", text(sentence)) for sentence in said)
 

@@ -119,15 +119,24 @@ def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
         element("p", "Sottovoce privacy report", class_="brand")
         + element("h1", text(card.dataset or "Private model"))
         + element("p", text(words.headline(result)), class_="lead warning" if result.simulated else "lead")
+        + _undetermined(card)
         + element("p", text(words.promise(result)), class_="caption")
         + element("dl", tiles, class_="tiles")
         + element("nav", links, aria_label="Sections"),
     )
 
 
+def _undetermined(card: Card) -> str:
+    if card.summary is None or not card.summary.nothing:
+        return ""
+    return element(
+        "p", "No coefficient of this model is determined: the noise hides them.", class_="lead warning"
+    )
+
+
 def _guarantee(result: Result, card: Card) -> str:
     limits = "".join(element("li", text(line)) for line in words.NOT_PROMISED)
-    shown = _paragraphs(words.promises(result))
+    shown = _paragraphs(words.promises(result, card.measured))
     if result.simulated:
         return element("div", shown, class_="callout warning")
     symbols = element("p", "In symbols", class_="caption") + element("p", words.FORMULA, class_="formula")

@@ -11,6 +11,7 @@ from sottovoce.report.markup import capital, element, level, number, text
 
 if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
+    from sottovoce.inference.summary import Summary
     from sottovoce.report.card import Measured
     from sottovoce.result import Result
 
@@ -60,7 +61,7 @@ def promise(result: Result) -> str:
     return f"({stated.epsilon:.4g}, {number(stated.delta)})-differential privacy for every {stated.unit}"
 
 
-def promises(result: Result) -> list[str]:
+def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
     """Paragraphs: what is guaranteed and against whom."""
     promise = result.guarantee
     if result.simulated:
@@ -160,10 +161,46 @@ def noise(reason: str) -> str:
     )
 
 
-def with_intervals(confidence: float) -> str:
+REFERENCES = (
+    "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis. TCC 2006.",
+    "Dong, Roth, Su: Gaussian differential privacy. Journal of the Royal Statistical Society B 84, 2022.",
+)
+
+
+def methods(result: Result, summary: Summary) -> str:
+    """A paragraph for a paper: what was done, how sure it is, what it promises."""
+    stated = result.guarantee
+    kind = "robust standard errors" if summary.robust else "model-based standard errors"
+    promise = (
+        "The noise of this run was simulated; it is not private."
+        if result.simulated
+        else f"All that is reported satisfies ({stated.epsilon:.4g}, {number(stated.delta)})-differential "
+        f"privacy for every one of the {stated.n:,} {stated.unit}s ({stated.neighbours}), accounted for by "
+        "Gaussian differential privacy (Dong et al., 2022)."
+    )
+    hidden = sum(not line.resolved for line in summary.lines)
+    left = (
+        f" {hidden} of {len(summary.lines)} coefficients could not be told from the noise and have no "
+        "estimate."
+        if hidden
+        else ""
+    )
+    return (
+        f"Coefficients were estimated with sottovoce {result.version} by noisy gradients and Hessians of a "
+        f"penalized likelihood or loss (Gaussian noise calibrated to its sensitivity, Dwork et al., 2006), "
+        f"followed by one Newton step without the penalty. {level(summary.level)} confidence intervals "
+        f"({kind}, Student's distribution) cover the sampling error and the noise added for privacy; columns "
+        f"and reference categories were fixed before the data were read.{left} {promise}"
+    )
+
+
+def with_intervals(confidence: float, *, drawn: bool) -> str:
+    if not drawn:
+        return "No coefficient is determined: the noise for privacy hides all of them in these records."
     return (
         f"Each interval holds with {level(confidence)} confidence, for the population the records were drawn "
-        "from: it covers the chance of the sample, the dark part, and the noise for privacy, the light part. "
+        "from: it covers the chance of the sample, the dark part of a bar, and the noise for privacy, the "
+        "light part; the column `privacy` is the noise's part of the variance. The line marks no effect. "
         "Estimates are without the penalty, so they differ a little from the weights of the model."
     )
 
