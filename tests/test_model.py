@@ -148,7 +148,7 @@ def everything_written(
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"inference": 0.3}, {"invalid": "zero"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"inference": 0.3, "anyway": True}, {"invalid": "zero"}], ids=str)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_the_same_released_answers_give_the_same_files_over_neighbouring_data(
     schema: Schema, options: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
