@@ -17,6 +17,7 @@ REFUSING = (
     "oracle: hostile questions",
     "evaluation: shapes",
     "torch: modules and examples",
+    "product: torch",
     "torch: types of cells",
 )
 """Most of what is tried at these doors is refused, by public facts."""

@@ -15,7 +15,7 @@ from sottovoce.data.compact import Compact
 from sottovoce.data.compact_columns import TileWriter
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.numbers import Binned, Spline
-from sottovoce.data.pieces import PieceReader, zeros
+from sottovoce.data.pieces import Piece, PieceReader, zeros
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import DataError
 
@@ -85,7 +85,7 @@ def both(schema, batch, *, lenient=True):
         assert (reader._writer is not None) == (compiled and not schema.interactions)
         room, targets = Compact.room(layout, batch.num_rows), np.full(batch.num_rows, 77.0)
         room.numbers[:], room.codes[:] = np.nan, 3
-        reader.read(batch, room, targets)
+        reader.read(Piece((batch,)), room, targets)
         found.append((room.numbers, room.codes, targets))
     return found
 
@@ -154,7 +154,7 @@ def test_a_target_of_any_type_is_read_as_by_the_reference(kind):
         batch, found = batch_of(x, y, x2=typed(pa.int8(), 5)), []
         for reader in (one, other):
             room, targets_ = Compact.room(RowLayout.of(schema), N), np.empty(N)
-            reader.read(batch, room, targets_)
+            reader.read(Piece((batch,)), room, targets_)
             found.append((room.numbers, room.codes, targets_))
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
@@ -263,7 +263,7 @@ def test_a_batch_is_refused_for_its_own_words_whatever_came_before(coded):
         held = pa.array(x).dictionary_encode() if coded else pa.array(x)
         batch, room = batch_of(held, pa.array([0, 1])), Compact.room(RowLayout.of(schema), 2)
         with pytest.raises(DataError, match="no number") if refused else nullcontext():
-            reader.read(batch, room, np.empty(2))
+            reader.read(Piece((batch,)), room, np.empty(2))
 
 
 def test_no_row_is_let_in_that_is_longer_than_the_radius(monkeypatch):
@@ -272,7 +272,7 @@ def test_no_row_is_let_in_that_is_longer_than_the_radius(monkeypatch):
         schema, {"x": "x", "c": "c", "y": "y"}, 1.0, lenient=True, compiled=True, encode=zeros
     )
     room, batch = Compact.room(RowLayout.of(schema), N), batch_of(typed(pa.int64()), c=typed(pa.int8()))
-    reader.read(batch, room, np.empty(N))
+    reader.read(Piece((batch,)), room, np.empty(N))
     assert room.squares().max() > 0.99 * 2 / 3
     for long in (np.float32(0.82), np.float32(np.nan)):
         written = TileWriter.write
@@ -284,4 +284,4 @@ def test_no_row_is_let_in_that_is_longer_than_the_radius(monkeypatch):
         with monkeypatch.context() as planted:
             planted.setattr(TileWriter, "write", lengthen)
             with pytest.raises(DataError, match="exceed the radius"):
-                reader.read(batch, room, np.empty(N))
+                reader.read(Piece((batch,)), room, np.empty(N))

@@ -15,17 +15,20 @@ Code of an object's own class never runs: it might raise, remember or answer dif
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias, final
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Label: TypeAlias = str | int | float | bool
 Value: TypeAlias = str | float | None
+T = TypeVar("T")
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
 """How text may spell a missing number."""
@@ -106,12 +109,10 @@ class Codebook:
     def __init__(self, labels: Sequence[Label], spelling: Spelling = LETTERS) -> None:
         self._letters = {label: code for code, label in enumerate(labels) if isinstance(label, str)}
         self._spelling = spelling
-        plain = [spelling.plain(label) if isinstance(label, str) else None for label in labels]
-        self._plain = {text: code for code, text in enumerate(plain) if plain.count(text) == 1}
-        values = [value(label) for label in labels]
-        self._values = {held: code for code, held in enumerate(values) if values.count(held) == 1}
+        self._plain = _unshared(spelling.plain(label) if isinstance(label, str) else None for label in labels)
+        self._values = _unshared(map(value, labels))
 
-    @property
+    @cached_property
     def numbers(self) -> dict[float, int]:
         """The labels that are numbers or spell them."""
         return {held: code for held, code in self._values.items() if isinstance(held, float)}
@@ -127,6 +128,20 @@ class Codebook:
                 return self._plain[plain]
         found = value(cell)
         return -1 if found is None else self._values.get(found, -1)
+
+
+@lru_cache(maxsize=1024)
+def codebook(labels: tuple[Label, ...], spelling: Spelling = LETTERS) -> Codebook:
+    """The codebook of these labels, made once: a table has many chunks. Equal labels, such as 1 and True,
+    have equal codebooks."""
+    return Codebook(labels, spelling)
+
+
+def _unshared(held: Iterable[T]) -> dict[T, int]:
+    """The place of everything that is held once."""
+    listed = list(held)
+    counts = Counter(listed)
+    return {one: place for place, one in enumerate(listed) if counts[one] == 1}
 
 
 def dense(wanted: dict[float, int]) -> tuple[float, NDArray[np.intp]] | None:

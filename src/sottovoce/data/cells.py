@@ -23,6 +23,7 @@ from sottovoce.data.cell import (
     Codebook,
     Label,
     Spelling,
+    codebook,
     dense,
     number,
     spells_missing,
@@ -64,7 +65,7 @@ def array(entries: Any) -> NDArray[Any]:
 
 def numbers(column: Any) -> Vector:
     """`cell.number` of each cell."""
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return _taken(numbers(plain.values), plain.places, np.nan)
     if isinstance(plain, np.ndarray):
@@ -80,8 +81,8 @@ def numbers(column: Any) -> Vector:
 
 def codes(column: Any, labels: Sequence[Label], spelling: Spelling = LETTERS) -> Codes:
     """Position of each cell among the declared labels, -1 for none of them: `Codebook.code` of each cell."""
-    book = Codebook(labels, spelling)
-    plain = _plain(column)
+    book = codebook(tuple(labels), spelling)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return _taken(codes(plain.values, labels, spelling), plain.places, -1)
     if isinstance(plain, np.ndarray):
@@ -99,12 +100,12 @@ def codes(column: Any, labels: Sequence[Label], spelling: Spelling = LETTERS) ->
 @lru_cache(maxsize=256)
 def _all_codes(kind: Any, labels: tuple[Label, ...], spelling: Spelling) -> Codes:
     """The codes of all that a type of small whole numbers can hold."""
-    return _matched(numbers(arrow.all_of(kind)), Codebook(labels, spelling).numbers)
+    return _matched(numbers(arrow.all_of(kind)), codebook(labels, spelling).numbers)
 
 
 def holds(column: Any) -> NDArray[np.bool_]:
     """Which cells are a number or text: `cell.value` of each is not None."""
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return np.asarray(np.append(holds(plain.values), False)[plain.places])
     if isinstance(plain, np.ndarray) and plain.dtype.kind in TEXT:
@@ -126,7 +127,7 @@ def alike(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
 
 def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | None = None) -> bool:
     """Whether a text of an Arrow column neither `fits`, as numbers do by default, nor means missing."""
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return is_misread(plain.values, missing, fits)
     if isinstance(plain, np.ndarray) or not is_text(plain.type):
@@ -139,7 +140,7 @@ def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | Non
 
 def is_decodable(column: Any) -> bool:
     """Whether all bytes of an Arrow column are text in UTF-8."""
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return is_decodable(plain.values)
     typed = isinstance(plain, np.ndarray) or not is_text(plain.type)
@@ -156,7 +157,7 @@ def is_text(kind: Any) -> bool:
 
 def holds_numbers_only(column: Any) -> bool:
     """Whether the column's type admits numbers and truth values alone."""
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return holds_numbers_only(plain.values)
     if isinstance(plain, np.ndarray):
@@ -168,7 +169,7 @@ def holds_no_value(column: Any) -> bool:
     """Whether nothing of the column's type is a value: dates, durations, containers."""
     import pyarrow as pa
 
-    plain = _plain(column)
+    plain = unwrapped(column)
     if isinstance(plain, Coded):
         return holds_no_value(plain.values)
     if isinstance(plain, np.ndarray):
@@ -176,7 +177,7 @@ def holds_no_value(column: Any) -> bool:
     return not (holds_numbers_only(plain) or is_text(plain.type) or pa.types.is_null(plain.type))
 
 
-def _plain(column: Any) -> Any:
+def unwrapped(column: Any) -> Any:
     """A NumPy array, an Arrow array without chunks, or Coded."""
     if isinstance(column, Coded) or (isinstance(column, np.ndarray) and column.dtype.kind != "U"):
         return column
@@ -193,6 +194,10 @@ def _plain(column: Any) -> Any:
             column = pa.concat_arrays(column.chunks)
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
+    if isinstance(column.type, pa.OpaqueType) and is_text(column.type.storage_type):
+        column = column.storage  # PostgreSQL's numeric: digits, in a type that says whose
+    if isinstance(column.type, pa.Bool8Type):
+        column = pc.not_equal(column.storage, pa.scalar(0, pa.int8()))
     return Coded(column.dictionary, _places(column)) if pa.types.is_dictionary(column.type) else column
 
 
@@ -230,13 +235,23 @@ def _decimal_numbers(column: Any) -> Vector:
     return np.array([number(cell) for cell in column.to_pylist()], dtype=np.float64)
 
 
+def texts(column: Any) -> list[str | None]:
+    """The text of each cell of an Arrow column of text or bytes, None where there is none."""
+    encoded = _text(column).dictionary_encode()
+    found = [*encoded.dictionary.to_pylist(), None]
+    return [found[place] for place in _places(encoded).tolist()]
+
+
 def _text(column: Any) -> Any:
-    """Text of an Arrow column of text or bytes; bytes that are not UTF-8 are missing."""
+    """Text of an Arrow column of text or bytes; bytes that are not UTF-8 are missing.
+
+    Arrow takes a column of text at its word: that it is UTF-8 is checked only where bytes become text."""
     import pyarrow as pa
 
+    held = column.cast(pa.large_binary())
     with suppress(pa.ArrowException):
-        return column.cast(pa.large_string())
-    return pa.array([text_of(cell) for cell in column.to_pylist()], pa.large_string())
+        return held.cast(pa.large_string())
+    return pa.array([text_of(cell) for cell in held.to_pylist()], pa.large_string())
 
 
 def _values(column: NDArray[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
 from sottovoce.data import arrow
-from sottovoce.data.cell import Codebook, dense
+from sottovoce.data.cell import codebook, dense
 from sottovoce.data.columns import Categorical, Column, Indicators
 from sottovoce.data.compact import Compact
 from sottovoce.data.layout import RowLayout
@@ -97,7 +97,7 @@ class TileWriter:
         tiled = out.reshape(1, 1, -1)
         if self._look_up(("target", aim.name), tiled, 0, held, entries):
             return
-        book = Codebook(classes, reading.spelling).numbers
+        book = codebook(tuple(classes), reading.spelling).numbers
         if not _match(tiled, 0, held, book, marked):
             _put(tiled, 0, entries(held))
 
@@ -119,7 +119,7 @@ class TileWriter:
         if self._look_up(("column", column.name), tiled, place, held, entries):
             return
         if isinstance(column, Categorical) and not column.indicator:
-            book = Codebook(column.categories, reading.spelling).numbers
+            book = codebook(column.categories, reading.spelling).numbers
             if _match(tiled, place, held, book, np.append(np.arange(size), size).astype(tiled.dtype)):
                 return
         _put(tiled, place, entries(held))

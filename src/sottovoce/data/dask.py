@@ -140,12 +140,11 @@ def hold(
     return DaskParts(client, held, known)
 
 
-def gathered(groups: Any, client: Any) -> list[Any]:
+def gathered(groups: Any, client: Any) -> Any:
     """The keys of all rows, in the order of the partitions: who shares rows is found here, on the client."""
     if not hasattr(groups, "compute"):
         raise ParameterError("with Dask, groups must be a dask array or a column of a dask dataframe.")
-    keys = _translated(lambda: _client(client).compute(groups).result())
-    return list(keys.tolist())
+    return _translated(lambda: _client(client).compute(groups).result())
 
 
 @contextmanager

@@ -146,13 +146,13 @@ def fingerprint(rows: Rows) -> bytes:
 def _encoded(frame: Any, schema: Schema, options: dict[str, Any]) -> Part | None:
     """On a worker."""
     from sottovoce.data.frames import Dataframe
-    from sottovoce.data.tables import encoded_columns
+    from sottovoce.data.tables import Rule, encoded_columns
 
     if len(frame) == 0:
         return None
     held = Dataframe(frame)
-    lenient = options["invalid"] == "zero"
-    part = encoded_columns(held.n, held.column, schema, schema.target, lenient, schema.is_weighted)
+    rule = Rule(lenient=options["invalid"] == "zero", typed=False)
+    part = encoded_columns(held.n, held.column, schema, schema.target, rule, schema.is_weighted)
     features = Compact.joined(RowLayout.of(schema), [part.features])
     return _bounded(features, part.target, {**options, "weight_cap": 1.0}, part.counts)
 

@@ -1,13 +1,16 @@
 """Parts of dates: the month, weekday, quarter, hour or year of a moment, read cell by cell.
 
-A moment is a date or a time without a zone, or text that spells one as ISO 8601 does: 2026-03-01, 2026-03-01
-14:30, 2026-03-01T14:30:00. Anything else, moments with a zone among them, is none: say first whose clock is
-meant."""
+A moment is a date or a time without a zone in the years 1 to 9999, or text that spells one as ISO 8601 does:
+2026-03-01, 2026-03-01 14:30, 2026-03-01T14:30:00. It is the same in a typed column, in text and among
+objects. Anything else is none: moments with a zone (say first whose clock is meant), and those beyond these
+years, such as PostgreSQL's infinity."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -15,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
+from sottovoce.data import arrow, cells
 from sottovoce.data.cell import text_of
-from sottovoce.data.cells import Coded, one_by_one
+from sottovoce.data.cells import Coded
 from sottovoce.data.columns import Block, Indicators, check_name, declared_number
 from sottovoce.data.reading import Reading
 from sottovoce.errors import ParameterError
@@ -31,6 +35,8 @@ _VALUES: dict[str, tuple[str, ...]] = {
     "hour": tuple(map(str, range(24))),
 }
 PARTS = (*_VALUES, "year")
+_NONE = np.datetime64("NaT", "h")
+_FIRST, _LAST = np.datetime64("0001-01-01T00", "h"), np.datetime64("9999-12-31T23", "h")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
 
 
@@ -116,38 +122,105 @@ class DatePart(Indicators):
 
 def moments(column: Any) -> Moments:
     """The hour in which each cell lies, NaT where it is no moment."""
-    if isinstance(column, Coded):
-        return np.asarray(np.append(moments(column.values), _hour(None))[column.places])
-    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
-        return column.astype("datetime64[h]")
-    if not isinstance(column, np.ndarray):
-        column = one_by_one(column.to_pylist())
-    return np.array([_moment(cell) for cell in column.tolist()], dtype="datetime64[h]")
+    plain = cells.unwrapped(column)
+    if isinstance(plain, Coded):
+        return np.asarray(np.append(moments(plain.values), _NONE)[plain.places])
+    if isinstance(plain, np.ndarray):
+        if plain.dtype.kind == "M":
+            return _hours(plain)
+        listed = plain.tolist() if plain.dtype.kind in cells.TEXT else [None] * len(plain)
+        return np.array([_moment(cell) for cell in listed], dtype="datetime64[h]")
+    if cells.is_text(plain.type):
+        return np.array([_moment(cell) for cell in cells.texts(plain)], dtype="datetime64[h]")
+    ticks = _ticks(plain)
+    return np.full(len(plain), _NONE) if ticks is None else _hours(ticks)
 
 
-def _moment(cell: Any) -> np.datetime64:
-    text = text_of(cell)
-    match = None if text is None else _ISO.fullmatch(text.strip())
-    try:
-        if match is not None:
-            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
-            return _hour(dt.datetime(year, month, day, hour, minute, second))
-        if issubclass(type(cell), dt.datetime) and cell.tzinfo is None:
-            return _hour(cell)
-        if type(cell) is dt.date:
-            return _hour(dt.datetime(cell.year, cell.month, cell.day))
-    except (ValueError, OverflowError):
-        return _hour(None)
-    return _hour(None)
+def may_hold_moments(column: Any) -> bool:
+    """Whether the column's type is text, objects, or dates and times without a zone."""
+    import pyarrow as pa
+
+    plain = cells.unwrapped(column)
+    if isinstance(plain, Coded):
+        return may_hold_moments(plain.values)
+    if isinstance(plain, np.ndarray):
+        return plain.dtype.kind in cells.TEXT + "M"
+    return cells.is_text(plain.type) or pa.types.is_null(plain.type) or _ticks(plain) is not None
 
 
-def _hour(moment: dt.datetime | None) -> np.datetime64:
-    if moment is None:
-        return np.datetime64("NaT", "h")
-    day = dt.date.toordinal(moment) - dt.date(1970, 1, 1).toordinal()
-    return np.datetime64(24 * day + moment.hour, "h")
+def is_beyond_calendar(column: Any) -> bool:
+    """Whether a cell of a column of dates or times is one that is no moment."""
+    plain = cells.unwrapped(column)
+    if isinstance(plain, Coded):
+        return is_beyond_calendar(plain.values)
+    ticks = plain if isinstance(plain, np.ndarray) else _ticks(plain)
+    if ticks is None or ticks.dtype.kind != "M":
+        return False
+    return bool((~np.isnat(ticks) & np.isnat(_hours(ticks))).any())
 
 
 def is_moment(cell: object) -> bool:
     """Whether a cell is a moment."""
     return not np.isnat(_moment(cell))
+
+
+def _ticks(column: Any) -> Moments | None:
+    """What an Arrow column of dates or times without a zone stores; None of another column.
+
+    pyarrow would make Python's datetimes of them, and fail as a whole where one is beyond their calendar."""
+    import pyarrow as pa
+
+    types, kind = pa.types, column.type
+    if types.is_timestamp(kind) and kind.tz is None:
+        unit = kind.unit
+    elif types.is_date32(kind) or types.is_date64(kind):
+        unit = "D" if types.is_date32(kind) else "ms"
+    else:
+        return None
+    stored = column.cast(pa.int32()) if types.is_date32(kind) else column
+    return arrow.filled(stored.cast(pa.int64()), np.iinfo(np.int64).min).view(f"datetime64[{unit}]")
+
+
+def _hours(ticks: Moments) -> Moments:
+    """The hour of each moment of the years 1 to 9999, NaT of any other; each tick by itself.
+
+    Units longer than an hour are looked at first: NumPy multiplies them, past what 64 bits hold."""
+    unit, _ = np.datetime_data(ticks.dtype)
+    if unit in ("Y", "M", "W", "D"):
+        first, last = _FIRST.astype(ticks.dtype), _LAST.astype(ticks.dtype)
+        ticks = np.where((ticks < first) | (ticks > last), np.datetime64("NaT"), ticks)
+    hours = ticks.astype("datetime64[h]")
+    hours[(hours < _FIRST) | (hours > _LAST)] = _NONE
+    return hours
+
+
+def _moment(cell: Any) -> np.datetime64:
+    kind, text = type(cell), text_of(cell)
+    match = None if text is None else _ISO.fullmatch(text.strip())
+    if match is not None:
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+        with suppress(ValueError):
+            return _hour(dt.datetime(year, month, day, hour, minute, second))
+        return _NONE
+    if kind is np.datetime64:
+        return np.datetime64(_hours(np.array([cell]))[0])
+    if issubclass(kind, dt.datetime):
+        return _hour_of_subclass(cell)
+    return _hour(dt.datetime(cell.year, cell.month, cell.day)) if kind is dt.date else _NONE
+
+
+def _hour_of_subclass(cell: Any) -> np.datetime64:
+    """Of a datetime or a subclass, whose own code does not run. One of pandas may lie past their calendar."""
+    if dt.datetime.tzinfo.__get__(cell) is not None:
+        return _NONE
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and cell is pandas.NaT:
+        return _NONE
+    if pandas is not None and issubclass(type(cell), pandas.Timestamp):
+        return np.datetime64(_hours(np.array([pandas.Timestamp.to_datetime64(cell)]))[0])
+    return _hour(cell)
+
+
+def _hour(moment: dt.datetime) -> np.datetime64:
+    day = dt.date.toordinal(moment) - dt.date(1970, 1, 1).toordinal()
+    return np.datetime64(24 * day + dt.datetime.hour.__get__(moment), "h")

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.data import arrow, cells
-from sottovoce.data.cell import Codebook
+from sottovoce.data.cell import codebook
 from sottovoce.data.columns import Column, Indicators
 from sottovoce.data.compact import Stored
-from sottovoce.data.dates import DatePart
+from sottovoce.data.dates import DatePart, may_hold_moments
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.reading import Reading
 from sottovoce.data.schema import Schema
@@ -125,11 +125,16 @@ def _indicators(places: Positions, width: int, unit: float) -> Stored:
 
 def insist_type(column: Any, schema: Schema, name: str) -> None:
     """Refuse a column whose type cannot hold a value that the schema declares."""
-    if any(isinstance(column, DatePart) and column.source == name for column in schema.columns):
+    if any(isinstance(part, DatePart) and part.source == name for part in schema.columns):
+        if not may_hold_moments(column):
+            raise DataError(
+                f"column {name!r} is declared a date but its type is neither text nor dates or times without "
+                "a zone. Convert it: say whose clock is meant, and cast to a timestamp or to text."
+            )
         return
     labels = schema.labels_of(name)
     kind = "numeric" if labels is None else "with numbers as values"
-    if labels is not None and not Codebook(labels).numbers:
+    if labels is not None and not codebook(tuple(labels)).numbers:
         kind = "with text as values"
         if cells.holds_numbers_only(column):
             raise DataError(

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sottovoce.data.columns import Target
 from sottovoce.data.compact import Compact
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.persons import read_keys
+from sottovoce.data.persons import insist_key_type, read_keys
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
-from sottovoce.data.tables import Table, encoded_columns, encoded_rows
+from sottovoce.data.tables import Rule, Table, encoded_columns, encoded_rows
 from sottovoce.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ def read(
     A table is whatever `sources.open_source` opens: a file, a dataframe or an Arrow stream. Features follow
     the rules of BoundedEncoder, field by field. `invalid="raise"` refuses the table if a field that is
     declared a number or a date is none, a target is missing or undeclared, a weight is missing, text is not
-    UTF-8 or a column has an unfit type; whether it did is outside the privacy guarantee. `invalid="zero"`
-    treats such a field as missing, makes a row without a target all zero with the first class (regression:
-    the target nearest to 0), lets one without a weight count nothing, and tells nobody. No message quotes
-    the table's content."""
+    UTF-8 or a line of a CSV file is no record; whether it did is outside the privacy guarantee.
+    `invalid="zero"` treats such a field as missing, makes a row without a target all zero with the first
+    class (regression: the target nearest to 0), lets one without a weight count nothing, and tells nobody.
+    The type of a column is public, where it is declared: both refuse one that cannot hold what the schema
+    says, but for pandas, which takes types from the cells. No message quotes the table's content."""
     if target and schema.target is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
     aim = schema.target if target else None
@@ -77,10 +78,16 @@ def _parts(
     parts: list[Table] = []
     keys: list[str | None] = []
     n = 0
-    for rows, column_of in open_source(table, delimiter=delimiter).chunks(wanted):
-        parts.append(encode_part(rows, column_of, schema, aim, invalid == "zero", weighted))
+    source = open_source(table, delimiter=delimiter)
+    rule = Rule(lenient=invalid == "zero", typed=source.typed)
+    for rows, column_of in source.chunks(wanted):
+        if not rule.lenient:
+            source.insist_whole()
+        parts.append(encode_part(rows, column_of, schema, aim, rule, weighted))
         n += rows
         for name in keyed_by:
+            if source.typed:
+                insist_key_type(column_of(name), name)
             keys.extend(read_keys(column_of(name), rows))
     if not n:
         raise DataError("the table has no rows.")

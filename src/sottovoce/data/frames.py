@@ -40,19 +40,26 @@ class Dataframe:
         return tuple(self._held.columns)
 
     def column(self, name: str) -> Any:
-        import narwhals as nw
-        from narwhals.dependencies import is_pandas_like_series
+        found = series_column(self._held.get_column(name))
+        if found is None:
+            raise DataError(f"column {name!r} cannot be read.")
+        return found
 
-        series = self._held.get_column(name)
-        native = series.to_native()
-        with suppress(Exception):
-            if is_pandas_like_series(native):
-                return _pandas(native)
-            if series.dtype != nw.Object:  # of which polars would hand over memory addresses
-                return series.to_arrow()
-        with suppress(Exception):
-            return one_by_one(series.to_list())
-        raise DataError(f"column {name!r} cannot be read.")
+
+def series_column(series: Any) -> Any:
+    """A column of narwhals as `cells` reads it; None where it cannot be read."""
+    import narwhals as nw
+    from narwhals.dependencies import is_pandas_like_series
+
+    native = series.to_native()
+    with suppress(Exception):
+        if is_pandas_like_series(native):
+            return _pandas(native)
+        if series.dtype != nw.Object:  # of which polars would hand over memory addresses
+            return series.to_arrow()
+    with suppress(Exception):
+        return one_by_one(series.to_list())
+    return None
 
 
 def _pandas(series: Any) -> Any:

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -23,9 +24,11 @@ from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT
 from sottovoce.data.compiling import is_compiled
+from sottovoce.data.encoding import insist_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.machine import memory_told
-from sottovoce.data.pieces import Encode, PieceReader, zeros
+from sottovoce.data.persons import insist_key_type, read_keys
+from sottovoce.data.pieces import Encode, Piece, PieceReader, zeros
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import column_names, insist_present, located
@@ -55,7 +58,7 @@ class ParquetSource(Sealed):
     """One Parquet file, or those of a folder in the order of their names, as a schema reads them."""
 
     files: tuple[Path, ...]
-    identity: tuple[tuple[int, int, int], ...]
+    identity: tuple[tuple[int, ...], ...]
     schema: Schema
     radius: float
     lenient: bool
@@ -90,7 +93,7 @@ class ParquetSource(Sealed):
         options: dict[str, Any] = {"lenient": self.lenient, "encode": encode, "compiled": compiled}
         reader = PieceReader(self.schema, self.spelled, self.radius, **options)
 
-        def work(numbered: tuple[int, Any]) -> Any:
+        def work(numbered: tuple[int, Piece]) -> Any:
             number, piece = numbered
             return reader.read(piece, *room(number, piece.num_rows))
 
@@ -117,20 +120,26 @@ class ParquetSource(Sealed):
         """The layout in which rows are held; None where the radius shrinks them and they are held dense."""
         return self.layout if self.radius >= LEAST_COMPACT else None
 
-    def keys(self) -> list[Any]:
+    def keys(self) -> list[str | None]:
         """The persons' keys of all rows, in their order; the schema names the column."""
         assert self.schema.person is not None
         self.insist_unchanged()
         names = (self.spelled[self.schema.person],)
-        chunks = (chunk for file in self.files for chunk in _batches(file, 0, names))
-        return [key for chunk in chunks for key in chunk.column(0).to_pylist()]
+        keys = list[str | None]()
+        for chunk in (chunk for file in self.files for chunk in _batches(file, 0, names)):
+            insist_key_type(chunk.column(0), self.schema.person)
+            keys += read_keys(chunk.column(0), chunk.num_rows)
+        return keys
 
     def counts(self, codes: Codes) -> Vector:
         """What all rows count, by the schema's column of weights and their classes."""
         self.insist_unchanged()
         names = tuple(self.spelled[name] for name in self.schema.weighed_by)
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, names)) if names else ()
-        parts = [self.schema.weights(chunk.column(0)) for chunk in chunks]
+        parts = list[Vector]()
+        for chunk in chunks:
+            insist_type(chunk.column(0), self.schema, names[0])
+            parts.append(self.schema.weights(chunk.column(0)))
         return self.schema.counts(len(codes), np.concatenate(parts) if parts else None, codes)
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
@@ -197,8 +206,8 @@ def ahead(
 
 def in_pieces(
     chunks: Generator[Any, None, None], length: int, number: int = 0
-) -> Generator[tuple[int, Any], None, None]:
-    """The same rows in batches of `length`, the last one shorter, numbered from `number` on; what is whole
+) -> Generator[tuple[int, Piece], None, None]:
+    """The same rows in pieces of `length`, the last one shorter, numbered from `number` on; what is whole
     already is not copied."""
     held, count = list[Any](), 0
     try:
@@ -217,12 +226,17 @@ def in_pieces(
         chunks.close()
 
 
-def _one(batches: list[Any]) -> Any:
+def _one(batches: list[Any]) -> Piece:
+    """The batches as one; several where the types of their columns differ."""
     import pyarrow as pa
 
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    alike = [list(run) for _, run in groupby(batches, key=lambda batch: batch.schema.types)]
+    return Piece(
+        tuple(
+            run[0] if len(run) == 1 else pa.Table.from_batches(run).combine_chunks().to_batches()[0]
+            for run in alike
+        )
+    )
 
 
 def _wanted(schema: Schema) -> tuple[str, ...]:
@@ -259,9 +273,11 @@ def _footer(file: Path) -> Any:
     raise DataError(f"{file} cannot be read as Parquet.")
 
 
-def _identity(files: tuple[Path, ...]) -> tuple[tuple[int, int, int], ...]:
+def _identity(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:
+    """What changes when a file is written to. A writer may set back the time of the last change, but not
+    that of the entry itself."""
     try:
         states = [file.stat() for file in files]
     except OSError:
         raise DataError("the Parquet file is no longer there.") from None
-    return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
+    return tuple((state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in states)

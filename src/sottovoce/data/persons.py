@@ -1,10 +1,11 @@
 """Whose rows these are: persons by their keys, and what each of their rows counts.
 
 A person with m rows counts 1, each row 1/m, so its part in every sum lies in the convex hull of row terms.
-Keys are read one by one, whole numbers by their value and others as text, so that a key is the same in a
-column of integers, of floats and of text, whichever another row's made it. Keys that differ in blanks around
-them, in leading zeros or past the 15th digit may then be one person, whom one promise covers together. Keys
-are forgotten at once, only who shares rows is kept.
+Keys are read one by one, numbers by their value and others as text, so that a key is the same in a column of
+integers, of floats, of decimals and of text, whichever another row's made it. Keys that differ in blanks
+around them, in leading zeros or past the 15th digit may then be one person, whom one promise covers together.
+Identifiers (UUID) and bytes are keys too; truth values, dates, lists and other objects are not. Keys are
+forgotten at once, only who shares rows is kept.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import zlib
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data.cell import spelled
-from sottovoce.data.cells import Coded
+from sottovoce.data import cells
+from sottovoce.data.cell import number, spelled, text_of
+from sottovoce.data.cells import Coded, one_by_one
+from sottovoce.data.frames import series_column
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
 
@@ -63,7 +67,7 @@ class Persons(Sealed):
 
     @classmethod
     def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons:
-        """Read a key for every row. A missing one (None, NaN, blank, no text or whole number) is refused, or,
+        """Read a key for every row. A missing one (None, NaN, blank, neither text nor number) is refused, or,
         if `lenient`, its row counts 0: it never becomes a person of its own. Then n must be declared: someone
         whose only row has no key would otherwise change it."""
         if lenient and declared is None:
@@ -74,7 +78,7 @@ class Persons(Sealed):
         keys = read_keys(groups, rows)
         if not lenient and any(key is None for key in keys):
             raise DataError(
-                "some rows have no person's key, or one that is neither text nor a whole number. Clean them, "
+                "some rows have no person's key, or one that is neither text nor a number. Clean them, "
                 'or pass invalid="zero": they then count nothing.'
             )
         if rows > MOST_ROWS:
@@ -152,17 +156,72 @@ class Persons(Sealed):
 
 def read_keys(groups: Any, rows: int) -> list[str | None]:
     """A text for each row, None where there is none; read by itself, whatever the others are."""
-    if isinstance(groups, Coded) and len(groups.places) == rows:
-        known = [*read_keys(groups.values, len(groups.values)), None]
-        return [known[place] for place in groups.places.tolist()]
-    column: Any = None
+    keys: list[str | None] | None = None
     with suppress(Exception):
-        column = groups.to_list() if hasattr(groups, "to_list") else groups
-        column = column.to_pylist() if hasattr(column, "to_pylist") else column
-        column = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    if not isinstance(column, list) or len(column) != rows:
+        keys = _keys(_column(groups))
+    if keys is None or len(keys) != rows:
         raise DataError("groups must hold one person's key for each row.")
-    return [_text(key) for key in column]
+    return keys
+
+
+def insist_key_type(column: Any, name: str) -> None:
+    """Refuse a column of keys whose type holds neither text nor numbers."""
+    plain = cells.unwrapped(column)
+    held = plain.values if isinstance(plain, Coded) else plain
+    if not isinstance(held, np.ndarray) and not _may_be_key(held.type):
+        raise DataError(
+            f"column {name!r} is to hold persons' keys, but its type is neither text nor numbers. Convert it."
+        )
+
+
+def _column(groups: Any) -> Any:
+    """A column as `cells` reads them."""
+    if isinstance(groups, list):
+        return one_by_one(groups)
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(groups, Coded | np.ndarray | pa.Array | pa.ChunkedArray):
+        return groups
+    if nw.dependencies.is_into_series(groups):
+        return series_column(nw.from_native(groups, series_only=True))
+    return one_by_one(groups)
+
+
+def _keys(column: Any) -> list[str | None]:
+    plain = cells.unwrapped(column)
+    if isinstance(plain, Coded):
+        known = [*_keys(plain.values), None]
+        return [known[place] for place in plain.places.tolist()]
+    if isinstance(plain, np.ndarray):
+        if plain.ndim != 1:
+            raise ValueError("one key a row")
+        listed = plain.tolist() if plain.dtype.kind in cells.TEXT + "iufc" else [None] * len(plain)
+        return [_text(key) for key in listed]
+    if not _may_be_key(plain.type):
+        return [None] * len(plain)
+    if cells.holds_numbers_only(plain):
+        return [_text(key) for key in cells.numbers(plain).tolist()]
+    return [_text(key) for key in _bytes(plain).to_pylist()]
+
+
+def _bytes(column: Any) -> Any:
+    """Text as its bytes, which need not be UTF-8; an identifier as its text."""
+    import pyarrow as pa
+
+    if isinstance(column.type, pa.UuidType):
+        listed = [None if held is None else str(UUID(bytes=held)) for held in column.storage.to_pylist()]
+        return pa.array(listed, pa.large_string()).cast(pa.large_binary())
+    return column.cast(pa.large_binary())
+
+
+def _may_be_key(kind: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    text = cells.is_text(kind) or types.is_fixed_size_binary(kind) or isinstance(kind, pa.UuidType)
+    return bool(number or text or types.is_null(kind))
 
 
 def _start(key: str) -> int:
@@ -171,18 +230,23 @@ def _start(key: str) -> int:
 
 
 def _text(key: Any) -> str | None:
-    """Text without outer blanks, in one Unicode form; of a whole number, spelled or not, its digits."""
-    with suppress(Exception):
-        if isinstance(key, bytes):
-            key = key.decode("utf-8")
-        if isinstance(key, str):
-            text = unicodedata.normalize("NFC", key.strip())
-            number = spelled(text) if any(map(str.isdigit, text)) else math.nan
-            return _digits(number) or text or None
-        if isinstance(key, Integral | float | np.floating) and not isinstance(key, bool | np.bool_):
-            return _digits(float(key))
-    return None
+    """Text without outer blanks, in one Unicode form; of a number, spelled or not, its digits; of an
+    identifier its text; of bytes that are no text, their digits in hexadecimal."""
+    if isinstance(key, bool | np.bool_):
+        return None
+    if type(key) is UUID:
+        return str(key)
+    text = text_of(key)
+    if text is None and issubclass(type(key), bytes):
+        return f"bytes {bytes.hex(key)}"
+    if text is None:
+        return _digits(number(key))
+    plain = unicodedata.normalize("NFC", text.strip())
+    return _digits(spelled(plain) if any(map(str.isdigit, plain)) else math.nan) or plain or None
 
 
-def _digits(number: float) -> str | None:
-    return str(int(number)) if math.isfinite(number) and number.is_integer() else None
+def _digits(found: float) -> str | None:
+    """A number as text: whole ones without a point."""
+    if math.isnan(found):
+        return None
+    return str(int(found)) if found.is_integer() else repr(found)

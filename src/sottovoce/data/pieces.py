@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data import cells
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_columns import TileWriter
 from sottovoce.data.compact_rows import LEAST_COMPACT, bound_compact
+from sottovoce.data.encoding import insist_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.rows import bound_dense, insist_short
 from sottovoce.data.schema import Schema
-from sottovoce.data.tables import encoded_columns, insist_valid, read_targets, unusable_targets
+from sottovoce.data.tables import (
+    Rule,
+    encoded_columns,
+    has_cells_to_check,
+    insist_valid,
+    read_targets,
+    unusable_targets,
+)
 
 Encode = Callable[[NDArray[Any]], Vector]
 """Makes numbers of targets, each by itself."""
@@ -26,6 +33,16 @@ Encode = Callable[[NDArray[Any]], Vector]
 def zeros(values: NDArray[Any]) -> Vector:
     """For whoever reads rows alone."""
     return np.zeros(len(values))
+
+
+class Piece(NamedTuple):
+    """Rows that are held together: one Arrow batch, or several where the types of the files differ."""
+
+    batches: tuple[Any, ...]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.batches)
 
 
 @final
@@ -51,22 +68,28 @@ class PieceReader:
         self._writer = TileWriter(schema) if direct else None
         self._valid = set[tuple[str, Any]]()
 
-    def read(self, piece: Any, room: Compact | None, targets: Vector) -> Any:
-        """The rows of a batch, in `room` if they are held compact; their targets are written."""
-        if self._writer is not None and room is not None:
-            self._write(self._writer, piece, room, targets)
+    def read(self, piece: Piece, room: Compact | None, targets: Vector) -> Any:
+        """The rows of a piece, in `room` if they are held compact; their targets are written."""
+        if self._writer is not None and room is not None and len(piece.batches) == 1:
+            self._write(self._writer, piece.batches[0], room, targets)
             return room
-        part = encoded_columns(
-            piece.num_rows, self._column_of(piece), self._schema, self._schema.target, self._lenient
-        )
-        assert part.target is not None
-        targets[:] = self._encode(part.target)
+        rule = Rule(lenient=self._lenient, typed=True)
+        parts = [
+            encoded_columns(batch.num_rows, self._column_of(batch), self._schema, self._schema.target, rule)
+            for batch in piece.batches
+        ]
+        start = 0
+        for part in parts:
+            assert part.target is not None
+            targets[start : start + len(part.target)] = self._encode(part.target)
+            if room is not None:
+                room.write(start, *part.features)
+            start += len(part.target)
         usable = np.ones(piece.num_rows, dtype=bool)
         if room is not None:
-            room.write(0, *part.features)
             room.clear_padding()
             return bound_compact(room, self._radius, usable)
-        rows = Compact.joined(RowLayout.of(self._schema), [part.features])
+        rows = Compact.joined(RowLayout.of(self._schema), [part.features for part in parts])
         stored = bound_dense(rows, self._radius, False, usable)
         stored.flags.writeable = False
         return stored
@@ -100,13 +123,16 @@ class PieceReader:
         return self._encode(np.array(self._schema.target.classes))
 
     def _checked(self, name: str, column: Any) -> Any:
-        """The column, refused unless it can be what is declared: by its type where it is no text, by the
-        words of its dictionary where it has one."""
-        if self._lenient or (name, column.type) in self._valid:
+        """The column, refused unless it can be what is declared: by its type, and unless lenient by the cells
+        of text and of dates, or the words of its dictionary where it has one."""
+        if (name, column.type) in self._valid:
             return column
         words = getattr(column, "dictionary", column)
-        insist_valid(words, self._schema, name)
-        if words is column and not cells.is_text(column.type):
+        if self._lenient:
+            insist_type(words, self._schema, name)
+        else:
+            insist_valid(words, self._schema, name)
+        if self._lenient or (words is column and not has_cells_to_check(column)):
             self._valid.add((name, column.type))
         return column
 

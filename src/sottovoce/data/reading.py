@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
-from sottovoce.data.cell import LETTERS, Codebook, Label, Spelling
+from sottovoce.data.cell import LETTERS, Codebook, Label, Spelling, codebook
 
 
 @final
@@ -25,7 +25,7 @@ class Reading:
     @cached_property
     def absent(self) -> Codebook:
         """The values that mean missing."""
-        return Codebook(self.missing, self.spelling)
+        return codebook(self.missing, self.spelling)
 
     def numbers(self, column: Any) -> Vector:
         """Each cell as float64; NaN where it is no number or one that means missing."""

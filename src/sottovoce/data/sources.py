@@ -11,7 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.headers import checked_delimiter
@@ -25,7 +25,11 @@ PARQUET_BATCH_ROWS = 2**16
 
 
 class Source(ABC):
-    """A table that can be read once, or more often."""
+    """A table that can be read once, or more often.
+
+    `typed`: the types of its columns are declared, and so public; pandas takes them from the cells."""
+
+    typed: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -41,6 +45,10 @@ class Source(ABC):
 
         for rows, column_of in self._read(tuple(dict.fromkeys(found.values()))):
             yield rows, named(column_of)
+
+    def insist_whole(self) -> None:
+        """Refuse what was read so far if some of it was no record: of most tables all of it is."""
+        return
 
     @abstractmethod
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]: ...
@@ -62,8 +70,9 @@ def open_source(table: Any, *, delimiter: str = ",") -> Source:
 
     if is_polars_lazyframe(table):
         return FrameSource(Dataframe(_collected(table)))
-    # a pandas frame has a stream too, but one whose types are inferred from its objects
-    known = is_pandas_like_dataframe(table) or is_polars_dataframe(table) or is_pyarrow_table(table)
+    if is_pandas_like_dataframe(table):  # it has a stream too, but one whose types are inferred
+        return PandasSource(Dataframe(table))
+    known = is_polars_dataframe(table) or is_pyarrow_table(table)
     if not known and hasattr(table, "__arrow_c_stream__"):
         return StreamSource(table)
     return FrameSource(Dataframe(table))
@@ -101,7 +110,6 @@ def insist_present(wanted: tuple[str, ...], given: Any) -> None:
         )
 
 
-@final
 class FrameSource(Source):
     """A dataframe in memory, as one chunk."""
 
@@ -114,6 +122,13 @@ class FrameSource(Source):
 
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
         yield self._frame.n, self._frame.column
+
+
+@final
+class PandasSource(FrameSource):
+    """A pandas frame: where all other cells are missing, one record decides the type of a column."""
+
+    typed = False
 
 
 @final
@@ -173,7 +188,7 @@ class CsvSource(Source):
     """A .csv or .csv.gz file, every field as bytes."""
 
     def __init__(self, path: str | os.PathLike[str], delimiter: str) -> None:
-        self._path, self._delimiter = path, delimiter
+        self._path, self._delimiter, self._broken = path, delimiter, False
         self._names = csv_names(path, delimiter)
 
     @property
@@ -181,8 +196,18 @@ class CsvSource(Source):
         return self._names
 
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
-        for batch in csv_chunks(self._path, self._names, wanted, self._delimiter):
-            yield batch.num_rows, batch.column
+        for table, broken in csv_chunks(self._path, self._names, wanted, self._delimiter):
+            self._broken |= broken
+            yield table.num_rows, table.column
+
+    def insist_whole(self) -> None:
+        if self._broken:
+            raise DataError(
+                f"{os.fspath(self._path)} has a line that is no record: a quote is not closed in it, it has "
+                "another number of fields than the header, a carriage return within, or more than a mebibyte."
+                " A record is one line. Write line breaks within fields as spaces, convert the file to "
+                'Parquet, or read with invalid="zero": such a line is then a record without values.'
+            )
 
 
 @final
@@ -199,6 +224,8 @@ class ParquetFile(Source):
             self._names = tuple(pq.read_schema(path).names)
         if not self._names:
             raise DataError(f"{os.fspath(path)} cannot be read as Parquet.")
+        if len(set(self._names)) < len(self._names):
+            raise DataError(f"two columns of {os.fspath(path)} have one name. Rename one of them.")
 
     @property
     def names(self) -> tuple[str, ...]:

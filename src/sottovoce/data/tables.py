@@ -13,7 +13,7 @@ from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.compact import Compact
-from sottovoce.data.dates import DatePart, is_moment
+from sottovoce.data.dates import DatePart, is_beyond_calendar, is_moment
 from sottovoce.data.encoding import encode, encode_columns, insist_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.reading import Reading
@@ -61,22 +61,32 @@ class Table(Sealed):
         return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
 
 
+@final
+@dataclass(frozen=True)
+class Rule:
+    """What is refused. `lenient`: no cell is, one that cannot be read is missing. `typed`: types of columns
+    are public, so that an unfit one is refused by either rule."""
+
+    lenient: bool
+    typed: bool
+
+
 def encoded_columns(
     n: int,
     column_of: Callable[[str], Any],
     schema: Schema,
     aim: Target | None,
-    lenient: bool,
+    rule: Rule,
     weighted: bool = False,
 ) -> Table:
     """n rows as numbers and codes, by the rules of `read`: cell by cell, so chunks may end anywhere."""
-    checked = _checked(column_of, schema, lenient)
+    checked = _checked(column_of, schema, rule)
     numbers, codes = encode_columns(schema, n, checked)
-    values, unusable = read_targets(checked, aim, schema, lenient)
+    values, unusable = read_targets(checked, aim, schema, rule.lenient)
     if unusable is not None:
         numbers[:, unusable] = 0.0
         codes[:, unusable] = RowLayout.of(schema).none[:, None]
-    counts = _counts(column_of, schema, aim, values, lenient) if weighted else None
+    counts = _counts(checked, schema, aim, values, rule.lenient) if weighted else None
     return Table((numbers, codes), values, counts=counts)
 
 
@@ -85,25 +95,27 @@ def encoded_rows(
     column_of: Callable[[str], Any],
     schema: Schema,
     aim: Target | None,
-    lenient: bool,
+    rule: Rule,
     weighted: bool = False,
     dtype: type = np.float32,
 ) -> Table:
     """n dense rows, by the same rules."""
-    checked = _checked(column_of, schema, lenient)
+    checked = _checked(column_of, schema, rule)
     rows = encode(schema, n, checked, dtype)
-    values, unusable = read_targets(checked, aim, schema, lenient)
+    values, unusable = read_targets(checked, aim, schema, rule.lenient)
     if unusable is not None:
         rows[unusable] = 0.0
-    counts = _counts(column_of, schema, aim, values, lenient) if weighted else None
+    counts = _counts(checked, schema, aim, values, rule.lenient) if weighted else None
     return Table(rows, values, counts=counts)
 
 
-def _checked(column_of: Callable[[str], Any], schema: Schema, lenient: bool) -> Callable[[str], Any]:
+def _checked(column_of: Callable[[str], Any], schema: Schema, rule: Rule) -> Callable[[str], Any]:
     def checked(name: str) -> Any:
         column = column_of(name)
-        if not lenient:
+        if not rule.lenient:
             insist_valid(column, schema, name)
+        elif rule.typed:
+            insist_type(column, schema, name)
         return column
 
     return checked
@@ -146,6 +158,12 @@ def _counts(
     return counts
 
 
+def has_cells_to_check(column: Any) -> bool:
+    """Whether the type of an Arrow column leaves open if its cells can be what is declared: text does, and
+    dates, which may lie beyond the calendar."""
+    return not cells.holds_numbers_only(column)
+
+
 def insist_valid(column: Any, schema: Schema, name: str) -> None:
     """Refuse a type or a field that cannot be what is declared."""
     insist_type(column, schema, name)
@@ -157,7 +175,8 @@ def insist_valid(column: Any, schema: Schema, name: str) -> None:
     for declared in declarations:
         missing = schema.reading(declared).absent
         if isinstance(declared, DatePart):
-            kind, wrong = "a date", cells.is_misread(column, missing, is_moment)
+            kind = "a date"
+            wrong = cells.is_misread(column, missing, is_moment) or is_beyond_calendar(column)
         else:
             kind, wrong = "a number", declared.labels is None and cells.is_misread(column, missing)
         if wrong:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from sottovoce.data.headers import looks_like_value
+from sottovoce.data.lines import LineReader
 from sottovoce.data.machine import memory_told
 from sottovoce.errors import DataError
 
@@ -23,13 +23,14 @@ def csv_names(path: str | os.PathLike[str], delimiter: str) -> tuple[str, ...]:
     They are public. A first line that does not look like a header is refused, because it may be a record."""
     names: list[str] = []
     with suppress(OSError, UnicodeDecodeError, csv.Error):
-        text = _start(path).decode("utf-8-sig", errors="ignore")
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+        first = _start(path).split(b"\n", 1)[0].removesuffix(b"\r").decode("utf-8-sig")
+        rows = [] if "\r" in first else list(csv.reader([first, ""], delimiter=delimiter))
+        names = rows[0] if len(rows) == 2 else []
     if not names or len(set(names)) < len(names) or any(map(looks_like_value, names)):
         raise DataError(
             f"the first line of {os.fspath(path)} is not a header: names must be distinct, not empty and not "
-            "numbers, dates or other values. Put the column names there, and check the delimiter and the "
-            "encoding (UTF-8)."
+            "numbers, dates or other values. Put the column names there, in one line that ends with a line "
+            "feed, and check the delimiter and the encoding (UTF-8)."
         )
     return tuple(names)
 
@@ -48,30 +49,31 @@ def _start(path: str | os.PathLike[str]) -> bytes:
 
 def csv_chunks(
     path: str | os.PathLike[str], names: tuple[str, ...], wanted: tuple[str, ...], delimiter: str
-) -> Iterator[Any]:
-    """Every field as bytes: Arrow's own conversion fails as a whole, quoting the field.
+) -> Iterator[tuple[Any, bool]]:
+    """Some records after the other, every field as bytes, and whether a line of them was broken.
 
-    In a file of a single column an empty line is a missing field."""
+    Arrow's own conversion would fail as a whole, quoting the field. A broken line is a record whose fields
+    hold no value. In a file of a single column an empty line is a missing field."""
     import pyarrow as pa
     from pyarrow import csv as arrow
 
+    lines = LineReader(len(names), delimiter)
     # Arrow's refusal quotes the line: ours is raised once it is forgotten, without it as context.
-    with (
-        suppress(pa.ArrowException, OSError, ValueError),
-        memory_told(),
-        arrow.open_csv(
-            path,
-            read_options=arrow.ReadOptions(block_size=CSV_BLOCK_BYTES),
-            parse_options=arrow.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
-            ),
-            convert_options=arrow.ConvertOptions(
-                include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.binary())
-            ),
-        ) as reader,
-    ):
-        yield from reader
-        return
-    raise DataError(
-        f"{os.fspath(path)} cannot be read as CSV: it must be UTF-8, with as many fields in every line."
-    )
+    with suppress(pa.ArrowException, OSError, ValueError), memory_told(), pa.input_stream(path) as stream:
+        for block in lines.blocks(stream, CSV_BLOCK_BYTES):
+            table = arrow.read_csv(
+                pa.BufferReader(block.text),
+                read_options=arrow.ReadOptions(
+                    use_threads=False, block_size=len(block.text) + 1, column_names=list(names)
+                ),
+                parse_options=arrow.ParseOptions(delimiter=delimiter, ignore_empty_lines=len(names) > 1),
+                convert_options=arrow.ConvertOptions(
+                    include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.binary())
+                ),
+            )
+            if table.num_rows != block.records:
+                break
+            yield table, block.broken
+        else:
+            return
+    raise DataError(f"{os.fspath(path)} cannot be read as CSV. Check the delimiter and the encoding (UTF-8).")

@@ -60,7 +60,7 @@ class PrivateLinear(Summarized, Publishable):
 
     def _records(self, X: Any, y: Any, **what: Any) -> Records:
         """Features are divided by `radius` and shrunk to norm 1 first; then the constant 1 joins them."""
-        features = into_unit_ball(X, declared.declared_radius(self.radius))
+        features = into_unit_ball(X, declared.declared_radius(self.radius), kept=np.float32)
         intercept = declared.declared_flag("fit_intercept", self.fit_intercept)
         longest = math.sqrt(2.0) if intercept else 1.0
         return Records.from_arrays(features, y, radius=longest, intercept=intercept, **what)

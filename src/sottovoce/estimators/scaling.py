@@ -28,10 +28,12 @@ def shrinkage(X: Any, radius: float) -> Vector:
     return factors
 
 
-def into_unit_ball(X: Any, radius: float) -> Any:
-    """Rows times their shrinkage, in X's own precision: always a copy of one layout, row after row.
+def into_unit_ball(X: Any, radius: float, kept: type = np.float64) -> Any:
+    """Rows times their shrinkage, multiplied in float64 and, where dense, `kept` in one type: always a copy
+    of one layout, row after row. Records keep float32.
 
-    X itself where no row is too long would leave the layout, and so the order of later sums, to one row."""
+    X itself where no row is too long would leave the layout, and so the order of later sums, to one row. X's
+    own precision is not its rows' alone: one whole number makes float64 of a frame of float32."""
     factors = shrinkage(X, radius)
     if _is_sparse(X):
         from scipy import sparse
@@ -39,7 +41,11 @@ def into_unit_ball(X: Any, radius: float) -> Any:
         rows = X.tocsr()
         data = rows.data * np.repeat(factors, np.diff(rows.indptr))
         return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-    return np.multiply(X, factors[:, None], dtype=X.dtype, casting="unsafe", order="C")
+    shrunk = np.empty(X.shape, dtype=kept)
+    for start in range(0, X.shape[0], _BLOCK):
+        span = slice(start, start + _BLOCK)
+        np.multiply(X[span], factors[span, None], out=shrunk[span], dtype=np.float64, casting="unsafe")
+    return shrunk
 
 
 def row_products(X: Any, weights: Matrix) -> Matrix:

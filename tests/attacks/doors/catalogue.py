@@ -14,6 +14,7 @@ from tests.attacks.doors import (
     questions,
 )
 from tests.attacks.doors.engine import Door
+from tests.attacks.doors.product import cases
 
 DOORS: tuple[Door, ...] = (
     *encoders.DOORS,
@@ -25,9 +26,10 @@ DOORS: tuple[Door, ...] = (
     *modules.DOORS,
     *places.DOORS,
     *questions.DOORS,
+    *cases.DOORS,
 )
 
-CASES = 2_000
+CASES = 4_000
 MANY = 100_000
 
 

@@ -45,13 +45,17 @@ class Pair:
     """Two tables that differ in the record at `place`, and how the door reads each.
 
     `lenient`: the door promises that no record makes it refuse or warn. Otherwise the neighbour's own
-    refusal is the owner's affair (invalid="raise")."""
+    refusal is the owner's affair (invalid="raise").
+    Where tables have other lengths or orders, `matched` are the places, here and there, of records that both
+    have and that must be alike, and `lengths` how many rows each side has."""
 
     here: Callable[[], Reading]
     there: Callable[[], Reading]
     place: int
     note: str
     lenient: bool = True
+    matched: tuple[tuple[int, int], ...] | None = None
+    lengths: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,11 @@ def violations(pair: Pair, here: Reading, there: Reading) -> Iterator[str]:
     if here.charged != there.charged:
         yield f"{here.charged} charges against {there.charged}"
     for name in sorted(here.rows.keys() | there.rows.keys()):
-        changed = others_changed(here.rows.get(name), there.rows.get(name), pair.place)
+        one, other = here.rows.get(name), there.rows.get(name)
+        if pair.matched is None:
+            changed = others_changed(one, other, pair.place)
+        else:
+            changed = matched_changed(one, other, pair.matched, pair.lengths)
         if changed:
             yield f"{name}: {changed} other records changed"
     for name in sorted(here.answers.keys() | there.answers.keys()):
@@ -146,6 +154,16 @@ def others_changed(one: Any, other: Any, place: int) -> int:
         return max(len(rows) for rows in (one, other) if rows is not None)
     first, second = _bytes(one), _bytes(other)
     return sum(a != b for index, (a, b) in enumerate(zip(first, second, strict=True)) if index != place)
+
+
+def matched_changed(
+    one: Any, other: Any, matched: tuple[tuple[int, int], ...], lengths: tuple[int, int] | None
+) -> int:
+    """How many of the matched records are not the same to the last bit; all if a side has other rows."""
+    if one is None or other is None or (lengths is not None and (len(one), len(other)) != lengths):
+        return max(len(rows) for rows in (one, other) if rows is not None)
+    first, second = _bytes(one), _bytes(other)
+    return sum(first[a] != second[b] for a, b in matched)
 
 
 def _bytes(rows: Any) -> list[bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy import sparse
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
@@ -107,11 +108,18 @@ def rows_of(records: sv.Records) -> dict[str, np.ndarray]:
         else [held]
     )
     blocks = [block for rows in parts for block in rows.read()]
-    features = [b.features.toarray() if records.sparse else np.array(b.features) for b in blocks]
+    features = [_dense(block.features) for block in blocks]
     found = {"features": np.concatenate(features), "targets": np.concatenate([b.targets for b in blocks])}
     if blocks[0].weights is not None:
         found["weights"] = np.concatenate([b.weights for b in blocks])
     return found
+
+
+def _dense(features: Any) -> np.ndarray:
+    """Rows of a block as an array; of compact ones NumPy alone would see nothing."""
+    if isinstance(features, np.ndarray):
+        return np.array(features)
+    return np.asarray(features.toarray() if sparse.issparse(features) else features[:])
 
 
 def risk_of(records: sv.Records) -> Any:

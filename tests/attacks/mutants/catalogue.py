@@ -10,6 +10,7 @@ from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.compact_defects import COMPACT
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
+from tests.attacks.mutants.door_defects import READERS
 from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
@@ -34,6 +35,7 @@ _EVERYTHING = (
     *SPARSE_VECTOR,
     *DOOR,
     *READING,
+    *READERS,
     *PARTITIONS,
     *MATRICES,
     *BOUNDS,

@@ -33,7 +33,7 @@ READING = (
     ),
     Mutant(
         "polars objects read as memory addresses",
-        "data.frames:Dataframe.column",
+        "data.frames:series_column",
         "series.dtype != nw.Object",
         "True",
         f"{CELLS} -k replacing",
@@ -48,8 +48,8 @@ READING = (
     Mutant(
         "text categories do not know their numbers",
         "data.cell:Codebook.__init__",
-        "value(label)",
-        "label if isinstance(label, str) else value(label)",
+        "map(value, labels)",
+        "(label if isinstance(label, str) else value(label) for label in labels)",
         f"{CELLS} -k however",
     ),
     Mutant(

@@ -95,7 +95,7 @@ COMPACT = (
     Mutant(
         "words of a later batch not looked at",
         "data.pieces:PieceReader._checked",
-        "words is column and (not cells.is_text(column.type))",
+        "words is column and (not has_cells_to_check(column))",
         "words is column",
         f"{COLUMNS} -k its_own_words",
     ),

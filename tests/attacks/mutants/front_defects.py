@@ -111,8 +111,8 @@ FRONTS = (
     Mutant(
         name="a pandas frame read by the types its stream infers",
         place="data.sources:open_source",
-        old="not known and hasattr(table, '__arrow_c_stream__')",
-        new="hasattr(table, '__arrow_c_stream__')",
+        old="is_pandas_like_dataframe(table)",
+        new="False",
         tests="tests/data/test_tables.py -k another",
     ),
     Mutant(

@@ -177,8 +177,8 @@ NEIGHBOURS = (
     Mutant(
         "a key read by the type of its column",
         "data.persons:_text",
-        "_digits(number) or text or None",
-        "text or None",
+        "_digits(spelled(plain) if any(map(str.isdigit, plain)) else math.nan) or plain or None",
+        "plain or None",
         PEOPLE,
     ),
     Mutant(

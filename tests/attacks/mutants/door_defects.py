@@ -1,0 +1,151 @@
+"""Doors that read a cell, a line or a type by looking at others, or lose one in silence."""
+
+from __future__ import annotations
+
+from tests.attacks.mutants.harness import Mutant
+
+LINES = "tests/data/test_lines.py"
+TYPES = "tests/data/test_types.py"
+
+READERS = (
+    Mutant(
+        "a column of text taken at its word",
+        "data.cells:_text",
+        "column.cast(pa.large_binary())",
+        "column",
+        f"{TYPES} -k utf8",
+    ),
+    Mutant(
+        "a moment beyond the calendar read",
+        "data.dates:_hours",
+        "hours[(hours < _FIRST) | (hours > _LAST)] = _NONE",
+        "",
+        f"{TYPES} -k beyond_the_calendar",
+    ),
+    Mutant(
+        "long units multiplied past 64 bits",
+        "data.dates:_hours",
+        'unit in ("Y", "M", "W", "D")',
+        "False",
+        f"{TYPES} -k years_one_to_9999",
+    ),
+    Mutant(
+        "datetime64 no moment among objects",
+        "data.dates:_moment",
+        "kind is np.datetime64",
+        "False",
+        f"{TYPES} -k among_datetime64",
+    ),
+    Mutant(
+        "a datetime's own code runs",
+        "data.dates:_hour",
+        "dt.datetime.hour.__get__(moment)",
+        "moment.hour",
+        f"{TYPES} -k subclass",
+    ),
+    Mutant(
+        "a quote that is not closed let through",
+        "data.lines:LineReader._counted",
+        "np.bincount(owners, minlength=len(ends)) % 2 == 1",
+        "np.zeros(len(ends), dtype=bool)",
+        f"{LINES} -k hostile_line",
+    ),
+    Mutant(
+        "a line of more fields let through",
+        "data.lines:LineReader.checked",
+        "counts != self._count",
+        "counts < self._count",
+        f"{LINES} -k hostile_line",
+    ),
+    Mutant(
+        "a long line read where a block holds it",
+        "data.lines:LineReader.checked",
+        "broken |= ends - starts > LONGEST",
+        "",
+        f"{LINES} -k block_ends",
+    ),
+    Mutant(
+        "a mark of byte order dropped where a block begins",
+        "data.lines:LineReader.checked",
+        "unusual[0] |= text.startswith(_MARK)",
+        "",
+        f"{LINES} -k block_ends",
+    ),
+    Mutant(
+        "rows shrunk in the precision that one of them gave all",
+        "estimators.scaling:into_unit_ball",
+        "np.multiply(X[span], factors[span, None], out=shrunk[span], dtype=np.float64, casting='unsafe')",
+        "np.multiply(X[span], factors[span, None], out=shrunk[span], dtype=X.dtype, casting='unsafe')",
+        "tests/estimators/test_float32.py",
+    ),
+    Mutant(
+        "an unfit type lost in silence",
+        "data.tables:_checked.checked",
+        "insist_type(column, schema, name)",
+        "pass",
+        f"{TYPES} -k unfit_type",
+    ),
+    Mutant(
+        "an unfit type of Parquet lost in silence",
+        "data.pieces:PieceReader._checked",
+        "insist_type(words, self._schema, name)",
+        "pass",
+        f"{TYPES} -k unfit_type",
+    ),
+    Mutant(
+        "a record of pandas decides what is refused",
+        "data.sources:PandasSource",
+        "typed = False",
+        "typed = True",
+        f"{TYPES} -k pandas_takes_types",
+    ),
+    Mutant(
+        "PostgreSQL's numeric not unwrapped",
+        "data.cells:unwrapped",
+        "column = column.storage",
+        "pass",
+        f"{TYPES} -k postgresql",
+    ),
+    Mutant(
+        "files of several types joined",
+        "data.parquet:_one",
+        "batch.schema.types",
+        "0",
+        f"{TYPES} -k differ_in_type",
+    ),
+    Mutant(
+        "a file's old time believed",
+        "data.parquet:_identity",
+        "state.st_ctime_ns",
+        "0",
+        f"{TYPES} -k rewritten",
+    ),
+    Mutant(
+        "every label compared with every other",
+        "data.cell:_unshared",
+        "counts[one] == 1",
+        "listed.count(one) == 1",
+        f"{TYPES} -k codebook",
+    ),
+    Mutant(
+        "a key with a fraction is none",
+        "data.persons:_digits",
+        "repr(found)",
+        "None",
+        f"{TYPES} -k keys_of_any_type",
+    ),
+    Mutant(
+        "dates taken for keys",
+        "data.persons:insist_key_type",
+        "_may_be_key(held.type)",
+        "True",
+        f"{TYPES} -k keys_or_weights",
+    ),
+    Mutant(
+        "two columns of one name",
+        "data.sources:ParquetFile.__init__",
+        "len(set(self._names)) < len(self._names)",
+        "False",
+        f"{TYPES} -k one_name",
+    ),
+)
