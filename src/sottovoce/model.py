@@ -256,10 +256,10 @@ class Model(ShownModel):
         return to_json(self._scorecard, self._summary)
 
     def to_r(self) -> str:
-        """Named coefficients with the guarantee, as an R script."""
-        from sottovoce.exports.coefficients import to_r
+        """An R script that makes `model`, for R's own predict() and coef(), with the guarantee."""
+        from sottovoce.exports.r import to_r
 
-        return to_r(self._scorecard, self._summary)
+        return to_r(self._scorecard, self.weights, self.terms(), self._summary)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values; floats survive the round trip exactly."""

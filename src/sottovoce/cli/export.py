@@ -32,7 +32,7 @@ def export(
         typer.Option(
             "--format",
             help="sql: one SELECT for DuckDB and PostgreSQL; onnx; sklearn: a pickled Pipeline; skops: the "
-            "same without code; json or r: coefficients.",
+            "same without code; json: coefficients; r: a script with coefficients and predict().",
             show_default=False,
         ),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Matrix
-from sottovoce.data.cell import Label
+from sottovoce.data.cell import Label, small
 from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
 from sottovoce.data.schema import Schema
@@ -101,3 +101,12 @@ def missing_texts(schema: Schema, column: Column) -> tuple[str, ...]:
 def missing_numbers(schema: Schema, column: Column) -> tuple[float, ...]:
     """Numbers that mean missing."""
     return tuple(schema.reading(column).absent.numbers)
+
+
+def letters_folded(schema: Schema, column: Categorical) -> tuple[str, str]:
+    """Large letters, and the small ones they are read as, that a declared category or missing text has."""
+    known = {letter for text in map(str, column.categories) for letter in map(small, text)}
+    known |= {letter for text in missing_texts(schema, column) for letter in text}
+    pairs = sorted((letter.upper(), letter) for letter in known if small(letter.upper()[:1]) == letter)
+    kept = [(large, letter) for large, letter in pairs if len(large) == 1 and large != letter]
+    return "".join(large for large, _ in kept), "".join(letter for _, letter in kept)

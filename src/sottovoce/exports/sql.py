@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.data.cell import SPACES, small
+from sottovoce.data.cell import SPACES
 from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
@@ -19,6 +19,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.exports.scorecard import (
     Scorecard,
     is_text,
+    letters_folded,
     missing_numbers,
     missing_texts,
     to_the_letter,
@@ -161,14 +162,8 @@ class Writer:
             spaces = " || ".join(f"chr({ord(space)})" for space in SPACES)
             key = f"trim(BOTH ({spaces}) FROM {key})"
         if spelling.fold:
-            known = {letter for text in map(str, column.categories) for letter in map(small, text)}
-            known |= {letter for text in missing_texts(self.card.schema, column) for letter in text}
-            pairs = sorted(
-                (letter.upper(), letter) for letter in known if small(letter.upper()[:1]) == letter
-            )
-            pairs = [(large, letter) for large, letter in pairs if len(large) == 1 and large != letter]
-            if pairs:
-                large, lower = ("".join(part) for part in zip(*pairs, strict=True))
+            large, lower = letters_folded(self.card.schema, column)
+            if large:
                 key = f"translate({key}, {quoted(large)}, {quoted(lower)})"
         return key
 

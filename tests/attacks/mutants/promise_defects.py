@@ -10,6 +10,20 @@ FORGED = "tests/test_forged_files.py"
 
 CHAINS = (
     Mutant(
+        "coefficients in R in encoded units",
+        "exports.r:to_r",
+        "weights @ terms.matrix.T + terms.offset",
+        "weights",
+        "tests/exports/test_exports_r.py -k cells_are",
+    ),
+    Mutant(
+        "R reads interactions the other way round",
+        "exports.r:_array",
+        "values.ravel(order='F')",
+        "values.ravel()",
+        "tests/exports/test_exports_r.py -k hostile",
+    ),
+    Mutant(
         "a failing loss quotes a margin",
         "privacy.release:unquoted",
         "type(error).__name__",
