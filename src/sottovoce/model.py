@@ -67,6 +67,11 @@ class Model(ShownModel):
         return np.array(found)
 
     @property
+    def privacy(self) -> dict[str, Any]:
+        """What is promised, as plain values, see `Result.privacy`."""
+        return self.result.privacy
+
+    @property
     def is_classifier(self) -> bool:
         return self.schema.target is not None and self.schema.target.classes is not None
 

@@ -157,6 +157,26 @@ class Result:
         return Origin((unlisted,), self.ledger, self.simulated)
 
     @property
+    def privacy(self) -> dict[str, Any]:
+        """What is promised, as plain values for a log, a catalogue or another tool."""
+        promise = self.guarantee
+        return {
+            "epsilon": None if self.simulated else promise.epsilon,
+            "delta": None if self.simulated else promise.delta,
+            "relation": promise.relation.filed,
+            "unit": promise.unit,
+            "n": promise.n,
+            "statement": str(promise),
+            "mechanism": "Gaussian noise on a lattice, adaptive filter",
+            "method": self.method,
+            "library": "sottovoce",
+            "version": self.version,
+            "ledger": self.ledger,
+            "ledger_head": self.ledger_head,
+            "simulated": self.simulated,
+        }
+
+    @property
     def coefficient_noise(self) -> Vector | None:
         """About the sd of the noise for privacy in each weight; None where `noise.reason` says why.
 

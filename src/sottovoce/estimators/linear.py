@@ -81,6 +81,7 @@ class PrivateLinear(Summarized, Publishable):
         self.result_ = result
         self.certificate_ = result.certificate
         self.guarantee_ = result.guarantee
+        self.privacy_ = result.privacy
         return result.weights.reshape(risk.problem.outputs, -1)
 
     def _split(self, weights: Matrix) -> tuple[Matrix, Vector]:
@@ -126,7 +127,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     weights; the minimizer of that weighted mean is estimated, and probabilities are those of a population so
     weighted.
 
-    Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, n_features_in_,
+    Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, privacy_, n_features_in_,
     feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the
     ledger behind, and then refuses another fit until it is given one.
 
