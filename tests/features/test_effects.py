@@ -99,3 +99,30 @@ def test_a_linear_model_has_no_curves() -> None:
     parsed.feed(render(linear.result, linear.card()))
     assert "curves" not in parsed.sections
     assert linear.effects() == ()
+
+
+def test_the_command_line_fits_plans_and_draws_curves(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sys
+
+    from pyarrow import csv
+
+    from sottovoce import cli
+
+    monkeypatch.chdir(tmp_path)
+    csv.write_csv(people(1_000), "people.csv")
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
+    promise = ("--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-6", "--model", "additive")
+    for arguments in (
+        ("fit", "people.csv", *promise, "-o", "model.json", "--report", "page.html", "--simulate", "0"),
+        ("plan", "--rows", "1000", *promise),
+    ):
+        monkeypatch.setattr(sys, "argv", ["sottovoce", *arguments])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        assert not left.value.code
+    said = capsys.readouterr().out
+    assert "effect, low to high" in said
+    assert 'id="curves"' in (tmp_path / "page.html").read_text("utf-8")
+    assert f"with {len(sv.Model.load('model.json').result.weights)} weights" in said

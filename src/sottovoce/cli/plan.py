@@ -10,6 +10,7 @@ import typer
 from sottovoce.cli.options import OUTPUT, TRAINING, AsJson, Delta, Epsilon, Force, Neighbours, delta_of
 
 if TYPE_CHECKING:
+    from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
     from sottovoce.losses import Loss
 
@@ -37,6 +38,13 @@ def plan(
     loss: Annotated[
         str | None, typer.Option(help="Loss by name, as in fit.", rich_help_panel=TRAINING)
     ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="linear or additive, as in fit; the twentieth that marginals take is not deducted.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "linear",
     method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
@@ -104,6 +112,7 @@ def plan(
     declared = None if schema is None else Schema.load(schema)
     chosen, target = _aim(declared, loss)
     budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
+    declared = _bent(declared, model, rows, budget)
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
     found = planner.plan(
         n=rows,
@@ -139,6 +148,21 @@ def plan(
         out.say(out.caveats(weak))
     if html is not None:
         out.say({"Wrote": html})
+
+
+def _bent(schema: Schema | None, model: str, n: int, budget: Budget) -> Schema | None:
+    """The schema with the features that `fit` would train, wherever it puts their knots."""
+    from sottovoce.accounting.gdp import mu_of
+    from sottovoce.errors import ParameterError
+    from sottovoce.features.curves import bends_of, curved, knot_count
+
+    if schema is None:
+        if model != "linear":
+            raise ParameterError("--model goes with --schema, which declares the columns.")
+        return None
+    if not bends_of(model, schema):
+        return schema
+    return curved(schema, knot_count(n, mu_of(budget.epsilon, budget.delta), len(schema.columns)))
 
 
 def _width(schema: Schema) -> int:
