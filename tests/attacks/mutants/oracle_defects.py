@@ -33,15 +33,15 @@ RELEASES = (
     Mutant(
         "line search asked after the data",
         "privacy.release:pure",
-        ("run.charge(event)\nreturn mechanism()"),
-        ("found = mechanism()\nrun.charge(event)\nreturn found"),
+        "run.charge(event)\nreturn unquoted(mechanism)",
+        "found = unquoted(mechanism)\nrun.charge(event)\nreturn found",
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
         "released without noise",
         "privacy.release:Paid.draw",
-        "self._noise.gaussian(compute(), self._calibration)",
-        "compute()",
+        "self._noise.gaussian(unquoted(compute), self._calibration)",
+        "unquoted(compute)",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
