@@ -104,12 +104,17 @@ class Examples(Sealed):
         part._filler = self._filler
         return part
 
-    def pieces(self, longest: int, expected: int) -> Iterator[Piece]:
-        """Calls of one length, which `longest` and the public number `expected` of units decide."""
+    def pieces(self, longest: int, expected: int, reach: float = 4.0) -> Iterator[Piece]:
+        """Calls of one length, which `longest`, the public number `expected` of units and, where their places
+        collide, `reach` decide."""
         assert self._filler is not None
         longest = min(longest, _LONGEST)
-        rule = places.even_length if self._whole else places.spread_length
-        length, device = rule(expected, longest), self.inputs.device
+        device = self.inputs.device
+        length = (
+            places.even_length(expected, longest)
+            if self._whole
+            else places.spread_length(expected, longest, reach)
+        )
         for call in places.calls(self._units.numbers, length):
             at, rows = (torch.from_numpy(part).to(device) for part in (call.places, call.rows))
             inputs, targets = (part.expand(length, *part.shape).clone() for part in self._filler)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from sottovoce.autodiff.parameters import Layout
     from sottovoce.autodiff.terms import Loss, Terms
 
+REACH = 16.0
+"""Calls of a batch are longer here than elsewhere: an example costs little beside a call."""
+
 _TINY = 2.0**-500
 
 Held = dict[str, Tensor]

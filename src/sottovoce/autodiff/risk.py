@@ -14,6 +14,7 @@ from scipy import linalg
 from sottovoce.autodiff.claims import check_module, check_terms
 from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum
 from sottovoce.autodiff.examples import MOST_EXAMPLES, Examples
+from sottovoce.autodiff.fused import REACH
 from sottovoce.autodiff.line import TorchLine
 from sottovoce.autodiff.parameters import Layout
 from sottovoce.autodiff.problem import ClippedBounds, ClippedProblem
@@ -194,7 +195,7 @@ class TorchRisk(Sealed):
         else:
             x, y = self._terms.filler
             total = torch.zeros(self.dim, dtype=torch.float64, device=self._settings.device)
-            for piece in self._pieces(self._fused.entries(flat, x)):
+            for piece in self._pieces(self._fused.entries(flat, x), REACH):
                 total += self._fused.clipped_sum(
                     flat, piece.inputs, piece.targets, limit, piece.shares, (x, y)
                 )
@@ -283,9 +284,9 @@ class TorchRisk(Sealed):
     def _flat(self, w: Any) -> Tensor:
         return self._terms.vector(self._weights(w))
 
-    def _pieces(self, entries: int = 1) -> Iterator[Piece]:
+    def _pieces(self, entries: int = 1, reach: float = 4.0) -> Iterator[Piece]:
         """Calls that give so many numbers an example."""
-        return self._examples.pieces(self._settings.chunk(entries), self.n)
+        return self._examples.pieces(self._settings.chunk(entries), self.n, reach)
 
     def _total(
         self,

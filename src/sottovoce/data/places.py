@@ -31,11 +31,13 @@ def even_length(n: int, longest: int) -> int:
     return -(-n // -(-n // min(n, longest)))
 
 
-def spread_length(expected: int, longest: int) -> int:
-    """Length of calls for about `expected` rows whose numbers collide: a power of two near 4 sqrt(expected).
+def spread_length(expected: int, longest: int, reach: float = 4.0) -> int:
+    """Length of calls for about `expected` rows whose numbers collide: a power of two near `reach` times
+    their root.
 
-    Shorter calls are fuller, longer ones are fewer; the fullest place of L decides how many there are."""
-    near = 1 << max(0, round(math.log2(4.0 * math.sqrt(expected))))
+    Shorter calls are fuller, longer ones are fewer; the fullest place of L decides how many there are. So
+    `reach` is large where a call costs much and a row little."""
+    near = 1 << max(0, round(math.log2(reach * math.sqrt(expected))))
     return near if near <= longest else 1 << (longest.bit_length() - 1)
 
 

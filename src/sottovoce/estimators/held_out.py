@@ -84,12 +84,18 @@ class Split:
         persons = self.n - self.held if training else self.n
         return {f"{prefix}groups": keys, f"{prefix}persons": persons if self.declared else None, **weighed}
 
+    @property
+    def people(self) -> Persons | None:
+        """Whose rows are held out."""
+        if self.keys is None:
+            return None
+        keys = [key for key, out in zip(self.keys, self.test, strict=True) if out]
+        return Persons.of(keys, len(keys), self.held, lenient=False)
+
     def total(self, merits: Vector, steps: int) -> int:
         """Whole steps that the rows held out earn; those of a person are averaged and rounded down."""
-        if self.keys is None:
-            return int(merits.sum())
-        keys = [key for key, out in zip(self.keys, self.test, strict=True) if out]
-        return int(Persons.of(keys, len(keys), self.held, lenient=False).floored(merits / steps, steps).sum())
+        people = self.people
+        return int(merits.sum() if people is None else people.floored(merits / steps, steps).sum())
 
 
 def held_out(n: int, share: float) -> NDArray[np.bool_]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
@@ -18,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data import cells
+from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.pipelines import private_part
@@ -27,7 +27,7 @@ from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_h
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.examination import STEPS
-from sottovoce.evaluation.rows import labelled
+from sottovoce.evaluation.rows import labelled, predicted, taken
 from sottovoce.privacy.oracle import CountOracle
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class PrivateSearch(Publishable):
 
         def scores() -> list[int]:
             held_X, held_y = _rows(X, test), labels[test]
-            merits = [unquoted(partial(_merits, model, held_X, held_y)) for model in fitted]
+            merits = [unquoted(partial(_merits, model, held_X, held_y, split.people)) for model in fitted]
             return [split.total(merit, STEPS) for merit in merits]
 
         self.best_index_ = desk.best(scores, STEPS, choosing)
@@ -215,30 +215,23 @@ def _settings(candidates: Any, known: set[str]) -> list[dict[str, Any]]:
     return settings
 
 
-def _merits(model: Any, X: Any, y: NDArray[Any]) -> Vector:
-    """Whole numbers from 0 (worst) to STEPS (best), one a record."""
-    linear = private_part(model)[1]
+def _merits(model: Any, X: Any, y: NDArray[Any], people: Persons | None) -> Vector:
+    """Whole numbers from 0 (worst) to STEPS (best), one a record; rows of persons keep their places."""
+    linear, given = private_part(model)[1], predicted(model.predict, X, people)
     if not isinstance(linear, PrivateRegressor):
-        return STEPS * cells.alike(np.asarray(model.predict(X)), y).astype(np.float64)
+        return STEPS * cells.alike(given, y).astype(np.float64)
     assert linear.target is not None
     bounds = Range.declare(linear.target)
     truth, usable = bounds.encode(y)
-    error = np.abs(np.clip(model.predict(X), bounds.low, bounds.high) - truth) / (bounds.high - bounds.low)
+    reached = np.clip(given.astype(np.float64), bounds.low, bounds.high)
+    error = np.abs(reached - truth) / (bounds.high - bounds.low)
     return np.rint(STEPS * np.clip(1.0 - np.where(usable, error, 1.0), 0.0, 1.0))
 
 
 def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:
-    """Some rows of an array, a sparse matrix or a dataframe."""
-    import narwhals as nw
-
+    """Some rows of an array, a sparse matrix, a list or a dataframe."""
     places = np.flatnonzero(chosen)
-    with suppress(Exception):
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            return frame[places].to_native()
-        rows = X.tocsr() if sparse.issparse(X) else X
-        return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]
-    raise DataError("X must be an array, a sparse matrix or a dataframe whose column names are distinct.")
+    return [X[place] for place in places] if isinstance(X, list) else taken(X, places)
 
 
 def budget_within(currency: Currency, units: Units, whole: Budget) -> Budget:

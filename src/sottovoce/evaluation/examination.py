@@ -24,7 +24,7 @@ from sottovoce.evaluation.figures import (
     level_margin,
     sampling_margin,
 )
-from sottovoce.evaluation.rows import MADE_UP, answered, made_up
+from sottovoce.evaluation.rows import MADE_UP, answered, made_up, predicted
 from sottovoce.privacy.oracle import CountOracle
 
 STEPS = 2**20
@@ -75,9 +75,7 @@ class Examination:
     def predictions(self) -> NDArray[Any]:
         """What the model predicts, an entry a record; what NumPy or an object raises may quote one."""
         with suppress(Exception):
-            parts = list(answered(lambda X: cells.array(self.model.predict(X)), self.X, self.persons))
-            if all(part.shape == rows.shape for rows, part in parts):
-                return parts[0][1] if self.persons is None else _joined(parts, self.rows)
+            return predicted(self.model.predict, self.X, self.persons)
         raise DataError(
             "the model raised an error, or its predictions cannot be read. They must be an array or list, "
             "one a record."
@@ -304,14 +302,6 @@ class Examination:
             high=1.0 - _share(missed - margin, happened + margin),
             confidence=self.confidence,
         )
-
-
-def _joined(parts: list[tuple[NDArray[np.int64], NDArray[Any]]], rows: int) -> NDArray[Any]:
-    """The predictions of all calls as objects, so that no call's type reaches another."""
-    joined = np.empty(rows, dtype=object)
-    for chosen, part in parts:
-        joined[chosen] = cells.one_by_one(part)
-    return joined
 
 
 def _share(part: Vector, rest: Vector) -> Vector:

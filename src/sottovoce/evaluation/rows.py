@@ -94,6 +94,20 @@ def answered(
         yield rows, found[at]
 
 
+def predicted(predict: Callable[[Any], Any], X: Any, people: Persons | None) -> NDArray[Any]:
+    """What a model predicts for each row. Of persons' calls they are objects, so that no call's type reaches
+    another."""
+    parts = list(answered(lambda rows: cells.array(predict(rows)), X, people))
+    if any(part.shape != rows.shape for rows, part in parts):
+        raise ValueError("not one prediction a row")
+    if people is None:
+        return parts[0][1]
+    joined = np.empty(sum(len(rows) for rows, _ in parts), dtype=object)
+    for rows, part in parts:
+        joined[rows] = cells.one_by_one(part)
+    return joined
+
+
 def taken(X: Any, chosen: NDArray[np.int64]) -> Any:
     """These rows of an array, a sparse matrix or a dataframe."""
     import narwhals as nw

@@ -10,9 +10,9 @@ _AREA = "tests/evaluation/test_area.py"
 EVALUATION = (
     Mutant(
         "predictions in another shape matched with all records",
-        "evaluation.examination:Examination.predictions",
-        "all((part.shape == rows.shape for rows, part in parts))",
-        "all((part.shape for rows, part in parts))",
+        "evaluation.rows:predicted",
+        "any((part.shape != rows.shape for rows, part in parts))",
+        "any((not part.shape for rows, part in parts))",
         f"{_ROWS} -k late",
     ),
     Mutant(
@@ -35,6 +35,13 @@ EVALUATION = (
         "places.calls(people.row_numbers(), length)",
         "[(np.arange(_row_count(X)), np.arange(_row_count(X)))]",
         f"{_ROWS} -k place",
+    ),
+    Mutant(
+        "a search asks about all rows of persons at once",
+        "estimators.search:_merits",
+        "predicted(model.predict, X, people)",
+        "predicted(model.predict, X, None)",
+        "tests/estimators/test_search_places.py",
     ),
     Mutant(
         "lists handed to a model untyped",

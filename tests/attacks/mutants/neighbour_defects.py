@@ -254,8 +254,8 @@ NEIGHBOURS = (
     Mutant(
         "a call as long as the batch happens to be",
         "autodiff.examples:Examples.pieces",
-        "rule(expected, longest)",
-        "rule(len(self.inputs), longest)",
+        "places.spread_length(expected, longest, reach)",
+        "places.spread_length(len(self.inputs), longest, reach)",
         f"{PLACES} -k person_moves",
     ),
     Mutant(
