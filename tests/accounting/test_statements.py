@@ -112,6 +112,10 @@ def test_other_currencies_state_no_less(
 
 
 def test_what_is_no_promise_cannot_be_made() -> None:
+    fine: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n": 9}
+    for wrong in ({"unit": "household"}, {"delta": 1.5}, {"epsilon": math.inf}, {"n": 0}, {"runs": 0}):
+        with pytest.raises(sv.errors.ParameterError):
+            Guarantee(**{**fine, **wrong})
     with pytest.raises(sv.errors.ParameterError):
         Guarantee.over(lineage([(R, RECORD), (R, DECLARED)]), n=9)
     for facts in ({"relation": Z, "unit": "person"}, {"relation": R, "unit": "record"}):

@@ -77,7 +77,7 @@ CHAINS = (
         "accounting.guarantee:Guarantee.__post_init__",
         "unit_of(self.unit)",
         "self.unit",
-        f"{FORGED} -k 'unit or markup'",
+        "tests/accounting/test_statements.py -k no_promise",
     ),
     Mutant(
         "a unit is written as it is",
