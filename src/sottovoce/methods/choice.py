@@ -10,6 +10,7 @@ from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.base import Method
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.majorize import Majorize
+from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.methods.registry import by_name
 from sottovoce.problem import matrix_fits
 
@@ -36,6 +37,12 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
     """The method as named, or the one that public facts recommend. No record enters."""
     if method != AUTO:
         return Choice(by_name(method) if isinstance(method, str) else method)
+    if problem.clipped and problem.forms_matrices and not problem.is_convex:
+        return Choice(
+            Cubic(),
+            "cubic was chosen: the risk need not be convex, and of so few weights it asks for the curvature "
+            "that leads out of saddles.",
+        )
     if problem.matrix_free or problem.clipped:
         return Choice(Majorize(), "majorize was chosen: the risk has no columns whose scale can be learned.")
     if not matrix_fits(problem.columns):
@@ -54,10 +61,10 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
             Cubic(), "cubic was chosen: the curvature of counts follows their rates, so it is asked for."
         )
     if tolerance is None:
-        return Choice(
-            Adapt(),
-            "adapt was chosen: without a tolerance the whole budget goes into the best model it buys.",
-        )
+        reason = "adapt was chosen: without a tolerance the whole budget goes into the best model it buys"
+        if curvature_in_doubt(problem, None):
+            reason += "; it looks at the curvature on the way, and leaves saddles by cubic steps"
+        return Choice(Adapt(), f"{reason}.")
     if not problem.is_convex and problem.forms_matrices:
         return Choice(
             Cubic(),

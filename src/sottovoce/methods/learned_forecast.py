@@ -63,6 +63,7 @@ class LearnedForecaster(Forecaster):
         last = self._last_units(quotes)
         if last:
             noise.append(quotes.noise(Gradient, last // ROUNDS, ROUNDS))
+        noise += method.beside(quotes)
         noise += self._measured(quotes)
         return Costs(steps=method.taken(quotes.problem), noise=tuple(noise))
 
@@ -85,6 +86,7 @@ class LearnedForecaster(Forecaster):
         method = self.method
         aside = method.moments_share + method.measure_share
         aside += method.gram_share if method.forms_gram(quotes.problem) else 0.0
+        aside += math.fsum(query.times * query.share for query in method.beside(quotes))
         left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes) - self._last_units(quotes)
         paid: list[int] = []
         steps = method.taken(quotes.problem)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.methods.forecast import Forecaster
+    from sottovoce.methods.forecast import Forecaster, QueryNoise
+    from sottovoce.planning.quotes import Quotes
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Questions
     from sottovoce.questions.geometry import Geometry
@@ -77,6 +78,8 @@ class LearnedDescent(ABC):
     """Steps in coordinates that were learned; `noise` is about what their noise leaves in the weights."""
 
     noise: CoefficientNoise
+    saddle: bool = False
+    """Whether the steps were left where the risk has clearly negative curvature and next to no gradient."""
 
     @abstractmethod
     def followed(self, state: State, kept: int) -> Vector:
@@ -122,6 +125,10 @@ class LearnedMethod(Method):
         """The part of a budget of mu that is kept for questions after the steps. Public."""
         return 0.0
 
+    def beside(self, quotes: Quotes) -> list[QueryNoise]:
+        """Questions on the way other than gradients, as a plan quotes them."""
+        return []
+
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.learned_forecast import LearnedForecaster
 
@@ -138,6 +145,8 @@ class LearnedMethod(Method):
             state.w = descent.followed(state, kept)
         except BudgetExceeded:
             return replace(state.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
+        if descent.saddle:
+            return escaped(state, goal)
         stop = measure(state, levels, curvature)
         outcome = state.outcome(stop)
         if stop is Stop.FINISHED and goal.tolerance is not None:
@@ -159,6 +168,15 @@ class LearnedMethod(Method):
             gradient_tests=1,
             curvature_tested=curvature_in_doubt(problem, goal.tolerance),
         )
+
+
+def escaped(state: State, goal: Goal) -> Outcome:
+    """Leave a saddle by cubic steps, which follow negative curvature, for all that is left of the budget."""
+    from sottovoce.methods.cubic import Cubic
+
+    outcome = Cubic().run(state.ask, state.w, goal, state.watch)
+    trained = "; steps in learned coordinates met a saddle, which cubic steps left"
+    return replace(outcome, trace=(*state.trace, *outcome.trace), trained=trained)
 
 
 def in_learned_coordinates(geometry: Geometry) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
+from scipy import special
 
+from sottovoce.certificate import scalar_margin
 from sottovoce.errors import ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.coordinates import Coordinates
@@ -23,14 +25,22 @@ from sottovoce.methods.adapt.second_moments import SecondMoments
 from sottovoce.methods.adapt.slope_limit import limit_place
 from sottovoce.methods.expected_excess import ExpectedExcess, moved_by
 from sottovoce.methods.logistic_model import LIMITS
-from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
+from sottovoce.methods.measurement import (
+    LearnedDescent,
+    LearnedMethod,
+    curvature_in_doubt,
+    in_learned_coordinates,
+    note,
+)
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
-from sottovoce.questions import Gradient, LimitedGradient
+from sottovoce.questions import Gradient, LimitedGradient, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.base import Goal, State
+    from sottovoce.methods.forecast import QueryNoise
+    from sottovoce.planning.quotes import Quotes
     from sottovoce.problem import Problem
     from sottovoce.questions import Answer, Question, Questions
 
@@ -39,6 +49,10 @@ _LONGEST_START = 0.4
 
 _CONTRADICTED = 6.0
 """Standard errors by which gradients contradict an estimate that is given up."""
+
+_LOOK_SHARE, _LOOK_LEVEL = 0.02, 1e-3
+"""Of the budget for a look at the smallest eigenvalue, at most two of them; how often noise alone may look
+like a saddle."""
 
 _ROUNDS = 2
 """Times that all answers are smoothed again by the estimate that this gives."""
@@ -68,6 +82,11 @@ class Adapt(LearnedMethod):
     def last_share(self, problem: Problem, mu: float) -> float:
         return calibration_share(problem, mu) if ExpectedCurvature(problem).limited else 0.0
 
+    def beside(self, quotes: Quotes) -> list[QueryNoise]:
+        if not curvature_in_doubt(quotes.problem, None):
+            return []
+        return [quotes.noise(SmallestEigenvalue, int(quotes.units * _LOOK_SHARE), 2)]
+
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         super().insist_possible(problem, goal)
         if not matrix_fits(problem.columns):
@@ -86,7 +105,8 @@ class Adapt(LearnedMethod):
         state.record("moments", moments.units)
         gram_units = int(whole * self.gram_share)
         last = int(whole * self.last_share(problem, math.sqrt(ask.mu_squared(whole))))
-        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept - last)))
+        looks = 2 * int(whole * _LOOK_SHARE) * curvature_in_doubt(problem, None)
+        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept - last - looks)))
         chosen = Coordinates.chosen(moments, problem, bends.prior, mu)
         inside = ask.reshaped(chosen.geometry)
         gram = inside.gram(gram_units)
@@ -106,6 +126,7 @@ class Adapt(LearnedMethod):
             mu,
             self.taken(problem),
             last,
+            int(whole * _LOOK_SHARE) * curvature_in_doubt(problem, None),
             moments.means,
         )
 
@@ -115,9 +136,10 @@ class Adapt(LearnedMethod):
 class Descent(LearnedDescent):
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
-    `vectors` are the axes of the posterior; `last` are the units kept for the weights' length; `means` those
-    of the columns; `limit` is the last on slopes; `contradicted`: weighing all answers again was given up;
-    `noise` is about what the noise of all answers leaves in the weights."""
+    `vectors` are the axes of the posterior; `last` are the units kept for the weights' length, `look` those
+    for a look at the curvature, 0 where no saddle is possible; `means` those of the columns; `limit` is the
+    last on slopes; `contradicted`: weighing all answers again was given up; `noise` is about what the noise
+    of all answers leaves in the weights."""
 
     inside: Questions
     chosen: Coordinates
@@ -128,6 +150,7 @@ class Descent(LearnedDescent):
     mu: float
     steps: int
     last: int
+    look: int
     means: Vector
     limit: float = 1.0
     contradicted: bool = False
@@ -151,7 +174,9 @@ class Descent(LearnedDescent):
             part = share(len(units), self.steps)
             if not units:
                 part = max(part, self._first_share(usual))
-            answer = self.inside.ask(question, int((state.ask.units_left - kept - self.last) * part))
+            answer = self.inside.ask(
+                question, int((state.ask.units_left - kept - self.last - self._looks(len(units))) * part)
+            )
             self._update_missing(u, answer)
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
@@ -169,6 +194,9 @@ class Descent(LearnedDescent):
             if self.posterior.step_noise is not None:
                 step_noises.append(self.posterior.step_noise)
             note(state, "adapted step", answer, geometry.to_user(self._back(found)))
+            if self._at_saddle(state, len(units), answer):
+                self.saddle = True
+                return state.w
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
         weight = max(sum(counted), 1)
         ends = [gain * (paid / weight) for paid in counted]
@@ -182,6 +210,19 @@ class Descent(LearnedDescent):
             basis, step_noises, ends, len(u), centred=True, beside=smoothed * left, apart=apart
         )
         return state.problem.within_limit(self.least.at(geometry.to_user(self._back(ended + added))))
+
+    def _looks(self, step: int) -> int:
+        """Units kept for looks at the curvature from this step on."""
+        return self.look * (1 + (step == 0)) if 2 * step < self.steps else 0
+
+    def _at_saddle(self, state: State, step: int, answer: Answer[Vector]) -> bool:
+        """Whether the weights found are a saddle: asked half-way, and after a first gradient that is no
+        longer than noise makes it. Convex risks have none."""
+        if not self.look or not (2 * step == self.steps or (step == 1 and _is_noise(answer))):
+            return False
+        seen = state.ask.smallest_eigenvalue(state.w, self.look)
+        state.record("curvature looked at", seen.units)
+        return seen.value < -scalar_margin(seen.scale, _LOOK_LEVEL)
 
     def _information_gain(self, usual: float) -> Vector:
         """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
@@ -306,3 +347,8 @@ class Descent(LearnedDescent):
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))
+
+
+def _is_noise(answer: Answer[Vector]) -> bool:
+    """Whether a vector is no longer than noise makes it, in all but one of some thousand cases."""
+    return bool(answer.value @ answer.value <= answer.scale**2 * special.chdtri(answer.value.size, 1e-3))
