@@ -37,14 +37,11 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
     """The method as named, or the one that public facts recommend. No record enters."""
     if method != AUTO:
         return Choice(by_name(method) if isinstance(method, str) else method)
-    if problem.clipped and problem.forms_matrices and not problem.is_convex:
-        return Choice(
-            Cubic(),
-            "cubic was chosen: the risk need not be convex, and of so few weights it asks for the curvature "
-            "that leads out of saddles.",
-        )
     if problem.matrix_free or problem.clipped:
-        return Choice(Majorize(), "majorize was chosen: the risk has no columns whose scale can be learned.")
+        reason = "majorize was chosen: the risk has no columns whose scale can be learned"
+        if tolerance is None and curvature_in_doubt(problem, None):
+            reason += "; a start at a saddle is left by cubic steps"
+        return Choice(Majorize(), f"{reason}.")
     if not matrix_fits(problem.columns):
         return Choice(
             Majorize(),

@@ -16,6 +16,7 @@ from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import minimize_cubic
 from sottovoce.methods.designs import Designer
 from sottovoce.methods.measurement import curvature_in_doubt, measure
+from sottovoce.methods.saddles import LOOK_SHARE, escaped, starts_at_saddle
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
@@ -89,6 +90,11 @@ class Majorize(Method):
                 curvature_units=aside.curvature,
             )
             return state.outcome(follow(rule, state, self.steps + 1))
+        try:
+            if aside.look and starts_at_saddle(state, aside.look):
+                return escaped(state, goal)
+        except BudgetExceeded:
+            return state.outcome(Stop.OUT_OF_BUDGET)
         rule = Majorization(
             step=step,
             test=Never(),
@@ -129,11 +135,13 @@ class Majorize(Method):
 @final
 @dataclass(frozen=True)
 class MajorizeReserve:
-    """Units set aside for the majorizer, one look at the curvature and the last measurement."""
+    """Units set aside for the majorizer, one look at the curvature and the last measurement; `look` those of
+    each of two questions that tell whether a run starts at a saddle."""
 
     gram: int
     curvature: int
     measured: int
+    look: int
 
     @classmethod
     def of(cls, method: Majorize, units: int, curvature_tested: bool) -> MajorizeReserve:
@@ -141,6 +149,7 @@ class MajorizeReserve:
             gram=int(units * method.gram_share),
             curvature=int(units * method.curvature_share) if curvature_tested else 0,
             measured=int(units * method.measure_share),
+            look=int(units * LOOK_SHARE) if curvature_tested else 0,
         )
 
 

@@ -12,7 +12,7 @@ from sottovoce.methods.forecast import Costs
 from sottovoce.methods.majorize import MajorizeReserve
 from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.questions import Gram, GramDiagonal, Hessian
+from sottovoce.questions import Gradient, Gram, GramDiagonal, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.designs import Design
@@ -47,9 +47,11 @@ class MajorizeForecaster(expected.FollowedForecaster):
                 noise.append(quotes.noise(Hessian, aside.curvature))
         else:
             levels = self.method.levels(quotes.problem, quotes.goal)
-            left = self._left(quotes) - aside.measured
+            left = self._left(quotes) - aside.measured - aside.look
             units = expected.planned(quotes, self.method.shares or Growing(), levels, left, design.steps)
             noise.insert(0, expected.gradients(quotes, units))
+            if aside.look:
+                noise.append(quotes.noise(Gradient, aside.look))
             noise += expected.measurements(quotes, levels, aside.measured, aside.curvature)
         return Costs(steps=design.steps, noise=tuple(noise), majorizer=design.shape.value)
 

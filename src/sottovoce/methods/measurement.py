@@ -146,6 +146,8 @@ class LearnedMethod(Method):
         except BudgetExceeded:
             return replace(state.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
         if descent.saddle:
+            from sottovoce.methods.saddles import escaped
+
             return escaped(state, goal)
         stop = measure(state, levels, curvature)
         outcome = state.outcome(stop)
@@ -168,15 +170,6 @@ class LearnedMethod(Method):
             gradient_tests=1,
             curvature_tested=curvature_in_doubt(problem, goal.tolerance),
         )
-
-
-def escaped(state: State, goal: Goal) -> Outcome:
-    """Leave a saddle by cubic steps, which follow negative curvature, for all that is left of the budget."""
-    from sottovoce.methods.cubic import Cubic
-
-    outcome = Cubic().run(state.ask, state.w, goal, state.watch)
-    trained = "; steps in learned coordinates met a saddle, which cubic steps left"
-    return replace(outcome, trace=(*state.trace, *outcome.trace), trained=trained)
 
 
 def in_learned_coordinates(geometry: Geometry) -> str:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
-from scipy import special
 
-from sottovoce.certificate import scalar_margin
 from sottovoce.errors import ParameterError
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.coordinates import Coordinates
@@ -33,6 +31,7 @@ from sottovoce.methods.measurement import (
     note,
 )
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
+from sottovoce.methods.saddles import LOOK_SHARE, curves_down, is_noise
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
 from sottovoce.questions import Gradient, LimitedGradient, SmallestEigenvalue
 
@@ -49,10 +48,6 @@ _LONGEST_START = 0.4
 
 _CONTRADICTED = 6.0
 """Standard errors by which gradients contradict an estimate that is given up."""
-
-_LOOK_SHARE, _LOOK_LEVEL = 0.02, 1e-3
-"""Of the budget for a look at the smallest eigenvalue, at most two of them; how often noise alone may look
-like a saddle."""
 
 _ROUNDS = 2
 """Times that all answers are smoothed again by the estimate that this gives."""
@@ -85,7 +80,7 @@ class Adapt(LearnedMethod):
     def beside(self, quotes: Quotes) -> list[QueryNoise]:
         if not curvature_in_doubt(quotes.problem, None):
             return []
-        return [quotes.noise(SmallestEigenvalue, int(quotes.units * _LOOK_SHARE), 2)]
+        return [quotes.noise(SmallestEigenvalue, int(quotes.units * LOOK_SHARE))]
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         super().insist_possible(problem, goal)
@@ -105,7 +100,7 @@ class Adapt(LearnedMethod):
         state.record("moments", moments.units)
         gram_units = int(whole * self.gram_share)
         last = int(whole * self.last_share(problem, math.sqrt(ask.mu_squared(whole))))
-        looks = 2 * int(whole * _LOOK_SHARE) * curvature_in_doubt(problem, None)
+        looks = 2 * int(whole * LOOK_SHARE) * curvature_in_doubt(problem, None)
         mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept - last - looks)))
         chosen = Coordinates.chosen(moments, problem, bends.prior, mu)
         inside = ask.reshaped(chosen.geometry)
@@ -126,7 +121,7 @@ class Adapt(LearnedMethod):
             mu,
             self.taken(problem),
             last,
-            int(whole * _LOOK_SHARE) * curvature_in_doubt(problem, None),
+            int(whole * LOOK_SHARE) * curvature_in_doubt(problem, None),
             moments.means,
         )
 
@@ -218,11 +213,9 @@ class Descent(LearnedDescent):
     def _at_saddle(self, state: State, step: int, answer: Answer[Vector]) -> bool:
         """Whether the weights found are a saddle: asked half-way, and after a first gradient that is no
         longer than noise makes it. Convex risks have none."""
-        if not self.look or not (2 * step == self.steps or (step == 1 and _is_noise(answer))):
+        if not self.look or not (2 * step == self.steps or (step == 1 and is_noise(answer))):
             return False
-        seen = state.ask.smallest_eigenvalue(state.w, self.look)
-        state.record("curvature looked at", seen.units)
-        return seen.value < -scalar_margin(seen.scale, _LOOK_LEVEL)
+        return curves_down(state, self.look)
 
     def _information_gain(self, usual: float) -> Vector:
         """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
@@ -347,8 +340,3 @@ class Descent(LearnedDescent):
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))
-
-
-def _is_noise(answer: Answer[Vector]) -> bool:
-    """Whether a vector is no longer than noise makes it, in all but one of some thousand cases."""
-    return bool(answer.value @ answer.value <= answer.scale**2 * special.chdtri(answer.value.size, 1e-3))
