@@ -1,4 +1,4 @@
-"""What each part of `adapt`, and each constant that is not derived, is worth on tables that chose none of them.
+"""What each part of `adapt`, and each constant not derived, is worth on tables that chose none of them.
 
     python -m benchmarks.adapt_ablation parts|constants [--tables 3001,3003] [--epsilons .3,3] [--seeds 2]
 

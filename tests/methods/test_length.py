@@ -9,7 +9,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.methods.adapt import Adapt, length, method
+from sottovoce.methods.adapt import Adapt, descent, length
 from sottovoce.methods.expected_excess import moved_by
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
@@ -135,13 +135,13 @@ def test_it_is_asked_of_small_tables_and_the_constant_keeps_its_weight(
     lengths = [row for row in whole.trace if row.kind == "length of the weights"]
     assert len(lengths) == length.ROUNDS
     seen: list[Any] = []
-    real = method.lengthened
+    real = descent.lengthened
 
     def watched(ask: Any, geometry: Any, u: Any, way: Any, *rest: Any) -> Any:
         seen.append((u, way))
         return real(ask, geometry, u, way, *rest)
 
-    monkeypatch.setattr(method, "lengthened", watched)
+    monkeypatch.setattr(descent, "lengthened", watched)
     sv.minimize(risk, budget=budget, method="adapt", simulate=1)
     ((u, way),) = seen
     assert way[-1] == pytest.approx(0.0, abs=1e-12)
@@ -169,7 +169,7 @@ def test_gradients_are_asked_short_of_the_weights_where_noise_is_large() -> None
     X, y, _ = table(3_000, 2.0)
     asked_at: list[np.ndarray] = []
     found: list[np.ndarray] = []
-    real = method.Descent._short_of
+    real = descent.Descent._short_of
 
     def watched(self: Any, there: Any, weighed: Any) -> Any:
         short = real(self, there, weighed)
@@ -178,7 +178,7 @@ def test_gradients_are_asked_short_of_the_weights_where_noise_is_large() -> None
         return short
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(method.Descent, "_short_of", watched)
+        patch.setattr(descent.Descent, "_short_of", watched)
         risk = made(X, y, constant=True)
         sv.minimize(risk, budget=sv.Budget(epsilon=0.3, delta=1e-6), method="adapt", simulate=0)
     lengths = [np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(asked_at, found, strict=True)]

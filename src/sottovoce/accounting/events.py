@@ -47,6 +47,7 @@ class Query(StrEnum):
     MARGINALS = "marginals"
     SCORES = "score moment"
     INFORMATION = "information"
+    RESIDUAL_BANDS = "residual bands"
     TRIALS = "trial differences"
     GRADIENT_NORM = "gradient norm"
     EIGENVALUE = "smallest eigenvalue"

@@ -205,6 +205,10 @@ class TorchRisk(Sealed):
         """Refused: what is clipped here is the gradient."""
         raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
 
+    def residual_bands(self, w: Vector, edges: Vector) -> Vector:
+        """Refused: what a module predicts is not compared with a target here."""
+        raise ParameterError("residuals are counted of a linear model of a numeric target only.")
+
     def curvature_product(self, w: Vector, direction: Vector) -> Vector:
         """Mean of clipped products H_i v, plus r''(w) v. Exact: for the data's owner only."""
         flat, along = self._flat(w), self._weights(direction, "direction")

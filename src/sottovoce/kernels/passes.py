@@ -59,6 +59,22 @@ def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool, valued: bool = Tru
 
 
 @over_parts
+def residual_bands(rows: Rows, loss: Loss, w: Vector, edges: Vector) -> Vector:
+    """sum of q_i over rows with |t_i| at or above the first of falling edges, between two, below the last.
+
+    What is not a number counts below the last: every row is counted once."""
+    tally, rising = tally_for(rows, loss), -np.asarray(edges)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
+        tally.margins(block, w, w, here, unused)
+        bands = np.searchsorted(rising, -np.abs(here), side="left")
+        total += np.bincount(bands, block.weights, minlength=edges.size + 1)
+
+    return sum_blocks(rows, (edges.size + 1,), add)
+
+
+@over_parts
 def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
     """sum of phi''(t_i) x_i x_i', exactly symmetric."""
     view, tally, convex = view_for(rows), tally_for(rows, loss), loss.curvature_low == 0.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected_excess import moved_by
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
@@ -67,7 +67,7 @@ class Accelerate(LearnedMethod):
 
     def prepared(self, state: State, whole: int, kept: int) -> AcceleratedDescent:
         ask, problem = state.ask, state.problem
-        prior = ExpectedCurvature(problem).prior
+        prior = expected_curvature(problem).prior
         gram_units = int(whole * self.gram_share) if self.forms_gram(problem) else 0
         moments_units = int(whole * self.moments_share)
         mu = math.sqrt(ask.mu_squared(max(1, whole - moments_units - gram_units - kept)))

@@ -18,6 +18,7 @@ from sottovoce.questions.features import ColumnMeans, ColumnMoments, Gram, GramD
 from sottovoce.questions.flattening import Flattening
 from sottovoce.questions.geometry import Geometry
 from sottovoce.questions.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
+from sottovoce.questions.residuals import ResidualBands
 from sottovoce.questions.scores import Information, ScoreMoment
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Moments",
     "Question",
     "Questions",
+    "ResidualBands",
     "ScoreMoment",
     "SmallestEigenvalue",
     "Trials",

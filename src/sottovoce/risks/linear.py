@@ -150,6 +150,12 @@ class Risk(FeatureSums):
         w, loss = self._weights(w), self._loss.limited(limit)
         return kernels.gradient(self._records._rows, loss, w) / self.n + self._pull(w)
 
+    def residual_bands(self, w: Vector, edges: Vector) -> Vector:
+        """(1/n) sum q_i over records with |t_i| above edges[0], between two edges, and below the last.
+
+        Exact: for the data's owner only."""
+        return kernels.residual_bands(self._records._rows, self._loss, self._weights(w), edges) / self.n
+
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""
         w = self._weights(w)

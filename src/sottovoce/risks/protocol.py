@@ -50,6 +50,9 @@ class ExactRisk(Protocol):
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
         """The gradient with the loss's slopes limited to `limit`, where the loss is convex."""
 
+    def residual_bands(self, w: Vector, edges: Vector) -> Vector:
+        """The part of records whose residual lies above the first edge, between two, and below the last."""
+
     def hessian(self, w: Vector) -> Matrix: ...
 
     def score_moment(self, w: Vector) -> Matrix:

@@ -162,6 +162,10 @@ class ReshapedRisk(Sealed):
         data = self._geometry.to_coordinates(self._inner.limited_gradient(self._user(w), limit))
         return data + self._penalty.gradient(w)
 
+    def residual_bands(self, w: Vector, edges: Vector) -> Vector:
+        """Of the margins at u, by what records count here. Exact: for the data's owner only."""
+        return self._inner.residual_bands(self._user(w), edges)
+
     def hessian(self, w: Vector) -> Matrix:
         """Hessian of f at u, symmetric to the last bit. Exact: for the data's owner only."""
         data = self._geometry.conjugated(self._inner.hessian(self._user(w)))

@@ -152,6 +152,10 @@ class SoftmaxRisk(FeatureSums):
         total = softmax_kernels.limited_gradient(self._records._rows, weights, limit)
         return (total / self.n + self._pull(weights)).ravel()
 
+    def residual_bands(self, w: Vector, edges: Vector) -> Vector:
+        """Refused: classes have no residuals."""
+        raise ParameterError("residuals are counted of a linear model of a numeric target only.")
+
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The numbers of `value` and `gradient` in one pass. Exact: for the data's owner only."""
         weights = self._weights(w)

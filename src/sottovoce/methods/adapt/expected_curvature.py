@@ -1,28 +1,36 @@
-"""How a risk bends on the way to its weights, for each kind of loss: what to expect before data is asked."""
+"""How the risk bends on the way to its weights, for each kind of loss, and so which gradient to ask for.
+
+`ExpectedCurvature` serves losses without a model of their own, `LogisticCurvature` logistic losses and
+softmax, `residuals.ResidualCurvature` convex losses of residuals.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
 from sottovoce.methods.adapt.coordinates import Prior
 from sottovoce.methods.adapt.observation import SecantCurvature
+from sottovoce.methods.expected_excess import moved_by
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
+from sottovoce.questions import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.adapt.posterior import Posterior
+    from sottovoce.methods.expected_excess import ExpectedExcess
     from sottovoce.problem import Problem
+    from sottovoce.questions import Question, Questions
 
-_LOGISTIC = "logistic"
+LOGISTIC = "logistic"
 _STEEPEST = 0.25
 """phi'' of the logistic loss at 0."""
 
-_TYPICAL = 0.6
+TYPICAL = 0.6
 """Mean phi'' in units of its supremum, for losses without a model of their own."""
 
 _PRIOR = math.sqrt(2.0)
@@ -32,36 +40,77 @@ _LEAST = 1e-3
 """No curvature is taken for less than this part of its supremum."""
 
 
-@final
-@dataclass(frozen=True)
+class Outset(NamedTuple):
+    """From where a gradient is to be asked: the point, the sd of the predictor there and at the weights
+    sought, what is expected of the risk, and mu that buys all gradients together."""
+
+    point: Vector
+    reached: float
+    deviation: float
+    model: ExpectedExcess
+    mu: float
+
+
+class Asked(NamedTuple):
+    """A gradient to ask for, the curvature along the way from there to the weights sought, and its limit on
+    slopes in units of the largest."""
+
+    question: Question[Vector]
+    curves: Callable[[Vector], SecantCurvature]
+    limit: float = 1.0
+
+
+@dataclass
 class ExpectedCurvature:
-    """Logistic losses follow `log_odds`. A softmax of K classes bends by 1/K where all are alike, and its
-    classes by the same law. Other losses bend by 0.6 of their supremum everywhere."""
+    """Mean phi'' is a part of its supremum, wherever the weights are; slopes are not limited."""
 
     problem: Problem
 
     @property
     def prior(self) -> Prior:
-        """What to expect before anything is seen. Public."""
+        """What to expect before gradients are asked for."""
         reach = self.problem.label_reach
         deviation = 0.5 * reach if reach else _PRIOR
         movement = (2.0 if reach else 1.2) * self.problem.slope
         return Prior(deviation, deviation if reach else 1.0, self.at(deviation), movement)
 
     @property
-    def limited(self) -> bool:
-        """Whether slopes may be limited with a known bias."""
-        return self.problem.loss == _LOGISTIC and self.problem.limitable and self.problem.outputs == 1
+    def smooths(self) -> bool:
+        """Whether all answers are weighed again by what is known at the end: where curvature is modelled."""
+        return False
 
     def at(self, deviation: float) -> float:
         """Mean phi'' at weights whose predictor has this standard deviation."""
-        if not self._follows:
-            return _TYPICAL * self.problem.curvature_high
-        return max(self._unit * log_odds(deviation).curvature, _LEAST * self.problem.curvature_high)
+        return TYPICAL * self.problem.curvature_high
 
-    def across(self, deviation: float, reached: float) -> Vector:
-        """Mean curvature across the weights over the way that is left, for each of `LIMITS`."""
-        return self._unit * secants(deviation, reached).across
+    def along(self, deviation: float) -> float:
+        """Curvature along the weights at their end."""
+        return self.at(deviation)
+
+    def asked(self, inside: Questions, outset: Outset, posterior: Posterior) -> Asked:
+        """The gradient with the least expected excess."""
+        typical = np.full(posterior.sizes.size, self.at(outset.deviation))
+        curves = SecantCurvature(typical, typical, self.problem.curvature_high)
+        return Asked(Gradient(outset.point), lambda _reached: curves)
+
+
+@final
+@dataclass
+class LogisticCurvature(ExpectedCurvature):
+    """By the model of Gaussian log odds (`logistic_model`). A softmax of K classes bends by 1/K where all are
+    alike, and its classes by the same law."""
+
+    @property
+    def smooths(self) -> bool:
+        return self.limited
+
+    @property
+    def limited(self) -> bool:
+        """Whether slopes may be limited with a known bias."""
+        return self.problem.loss == LOGISTIC and self.problem.limitable and self.problem.outputs == 1
+
+    def at(self, deviation: float) -> float:
+        return max(self._unit * log_odds(deviation).curvature, _LEAST * self.problem.curvature_high)
 
     def along(self, deviation: float) -> float:
         """Curvature along the weights at their end, where slopes are limited to half."""
@@ -70,32 +119,39 @@ class ExpectedCurvature:
             self._unit * float(secants(deviation, 1.0).along[half]), _LEAST * self.problem.curvature_high
         )
 
-    def bias(self, deviation: float) -> Vector:
-        """Excess loss of the minimizer with slopes limited, for each of `LIMITS`."""
-        return log_odds(deviation).bias
+    def asked(self, inside: Questions, outset: Outset, posterior: Posterior) -> Asked:
+        place = self._place(inside, outset) if self.limited and np.any(outset.point) else 0
+        highest, least = self.problem.curvature_high, _LEAST * self.problem.curvature_high
 
-    def curves(self, posterior: Posterior, place: int) -> Callable[[Vector], SecantCurvature]:
-        """Curvatures under each hypothesis, given what part of the way is reached, with a limit on slopes."""
-        highest = self.problem.curvature_high
-
-        def of(reached: Vector) -> SecantCurvature:
-            if not self._follows:
-                typical = np.full(posterior.sizes.size, _TYPICAL * highest)
-                return SecantCurvature(typical, typical, highest)
+        def curves(reached: Vector) -> SecantCurvature:
             if not np.any(reached):
                 across = np.array([self.at(size) for size in posterior.sizes])
                 return SecantCurvature(across, across, highest)
             ways = [secants(size, part) for size, part in zip(posterior.sizes, reached, strict=True)]
             across = self._unit * np.array([way.across[place] for way in ways])
             along = self._unit * np.array([way.along[place] for way in ways])
-            least = _LEAST * highest
             return SecantCurvature(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
 
-        return of
+        if not place:
+            return Asked(Gradient(outset.point), curves)
+        limit = float(LIMITS[place])
+        return Asked(LimitedGradient(outset.point, limit * inside.problem.slope), curves, limit)
 
-    @property
-    def _follows(self) -> bool:
-        return self.problem.loss == _LOGISTIC or self.problem.outputs > 1
+    def _place(self, inside: Questions, outset: Outset) -> int:
+        """The place among `LIMITS` of that with the least expected excess, 0 for none: less noise against the
+        bias and the curvature that it costs."""
+        point, slope, model = outset.point, inside.problem.slope, outset.model
+        moves = moved_by(inside, Gradient(point))
+        lowest = moved_by(inside, LimitedGradient(point, float(LIMITS[-1]) * slope))
+        noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), moves) / outset.mu
+        across = self._unit * secants(outset.deviation, outset.reached / outset.deviation).across
+        lost = [
+            model.excess(sd * model.curvature / max(bend, 1e-9))
+            for sd, bend in zip(noise, across, strict=True)
+        ]
+        place = int(np.argmin(log_odds(outset.deviation).bias + np.array(lost)))
+        limited = LimitedGradient(point, float(LIMITS[place]) * slope)
+        return 0 if place == 0 or moved_by(inside, limited) >= moves else place
 
     @property
     def _unit(self) -> float:
@@ -103,3 +159,10 @@ class ExpectedCurvature:
         if self.problem.outputs > 1:
             return 1.0 / (self.problem.outputs * _STEEPEST)
         return self.problem.curvature_high / _STEEPEST
+
+
+def expected_curvature(problem: Problem) -> ExpectedCurvature:
+    """What public numbers say of the loss."""
+    if problem.loss == LOGISTIC or problem.outputs > 1:
+        return LogisticCurvature(problem)
+    return ExpectedCurvature(problem)

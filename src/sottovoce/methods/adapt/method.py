@@ -1,56 +1,44 @@
-"""`adapt`: learn centre and spread of the columns privately, then train where noise hurts least."""
+"""`adapt`: what is asked for before, during and after the descent, and for which share of the budget."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.coordinates import Coordinates
-from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+from sottovoce.methods.adapt.descent import Descent
+from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.adapt.grouping import by_column, sharing
+from sottovoce.methods.adapt.inspection import SaddleCheck
 from sottovoce.methods.adapt.least_penalty import LeastPenalty
-from sottovoce.methods.adapt.length import lengthened
-from sottovoce.methods.adapt.length import share as calibration_share
-from sottovoce.methods.adapt.observation import GradientObservation, contradiction
+from sottovoce.methods.adapt.length import share as length_share
 from sottovoce.methods.adapt.posterior import Posterior
-from sottovoce.methods.adapt.schedule import share, short_of, slowed, steps_for
-from sottovoce.methods.adapt.second_moments import SecondMoments
-from sottovoce.methods.adapt.slope_limit import limit_place
-from sottovoce.methods.expected_excess import ExpectedExcess, moved_by
-from sottovoce.methods.logistic_model import LIMITS
-from sottovoce.methods.measurement import (
-    LearnedDescent,
-    LearnedMethod,
-    curvature_in_doubt,
-    in_learned_coordinates,
-    note,
+from sottovoce.methods.adapt.residuals import (
+    COUNTED_AFTER,
+    SHARE,
+    ResidualCounts,
+    ResidualCurvature,
+    counted,
+    counts_residuals,
 )
-from sottovoce.methods.noise_propagation import StepNoise, noise_along
-from sottovoce.methods.saddles import LOOK_SHARE, curves_down, is_noise
+from sottovoce.methods.adapt.schedule import steps_for
+from sottovoce.methods.adapt.second_moments import SecondMoments
+from sottovoce.methods.measurement import LearnedMethod, curvature_in_doubt
+from sottovoce.methods.saddles import LOOK_SHARE
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
-from sottovoce.questions import Gradient, LimitedGradient, SmallestEigenvalue
+from sottovoce.questions import ResidualBands, SmallestEigenvalue
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+    from sottovoce.methods.adapt.inspection import Inspection
     from sottovoce.methods.base import Goal, State
     from sottovoce.methods.forecast import QueryNoise
     from sottovoce.planning.quotes import Quotes
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Question, Questions
-
-_LONGEST_START = 0.4
-"""Most of the budget that the first gradient takes."""
-
-_CONTRADICTED = 6.0
-"""Standard errors by which gradients contradict an estimate that is given up."""
-
-_ROUNDS = 2
-"""Times that all answers are smoothed again by the estimate that this gives."""
 
 
 @final
@@ -58,16 +46,16 @@ _ROUNDS = 2
 class Adapt(LearnedMethod):
     """Release column means and squares, choose coordinates, cap influence there, and combine gradients.
 
-    1. Means and squares for `moments_share` of the budget. 2. A geometry with the least expected excess loss.
-    3. The weighted second moments there for `gram_share`. 4. `steps` gradients with growing shares, each
-    where all before it say that the weights are: a posterior mean, as far as the noise allows. Slopes are
-    limited where the noise that saves is worth more than the bias. 5. The mean of the last half where noise
-    is small, else all answers smoothed again, and of a logistic model two numbers that tell how long the
-    weights should be. There, for what is left, the gradient of the user's own risk: the certificate speaks
-    of it.
+    1. Of a convex loss of residuals: how large these are at the start. 2. Means and squares for
+    `moments_share` of the budget. 3. A preconditioner with the least expected excess loss. 4. The weighted
+    second moments there for `gram_share`. 5. `steps` gradients with growing shares, each where all before it
+    say that the weights are (`posterior`), slopes limited where the noise that saves is worth more than the
+    bias; residuals are counted again on the way, and of a loss that is not convex the curvature is looked at.
+    6. Of a logistic model two numbers that tell how long the weights should be. 7. For what is left, the
+    gradient of the user's own risk: the certificate speaks of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
-    made from public numbers and released answers: there is nothing to tune."""
+    made from public numbers, released answers and the constants listed in docs/adapt.md."""
 
     name: ClassVar[str] = "adapt"
 
@@ -75,12 +63,16 @@ class Adapt(LearnedMethod):
         return steps_for(problem, self.steps)
 
     def last_share(self, problem: Problem, mu: float) -> float:
-        return calibration_share(problem, mu) if ExpectedCurvature(problem).limited else 0.0
+        return length_share(problem, mu) if expected_curvature(problem).smooths else 0.0
 
     def beside(self, quotes: Quotes) -> list[QueryNoise]:
-        if not curvature_in_doubt(quotes.problem, None):
-            return []
-        return [quotes.noise(SmallestEigenvalue, int(quotes.units * LOOK_SHARE))]
+        asked = []
+        if curvature_in_doubt(quotes.problem, None):
+            asked.append(quotes.noise(SmallestEigenvalue, int(quotes.units * LOOK_SHARE)))
+        if counts_residuals(quotes.problem):
+            times = 1 + sum(after < self.taken(quotes.problem) for after in COUNTED_AFTER)
+            asked.append(quotes.noise(ResidualBands, int(quotes.units * SHARE), times))
+        return asked
 
     def insist_possible(self, problem: Problem, goal: Goal) -> None:
         super().insist_possible(problem, goal)
@@ -91,252 +83,50 @@ class Adapt(LearnedMethod):
             )
 
     def prepared(self, state: State, whole: int, kept: int) -> Descent:
-        """Moments, coordinates and second moments: what the steps need to know."""
+        """Residuals, moments, coordinates and second moments: what the steps need to know."""
         ask, problem = state.ask, state.problem
-        bends = ExpectedCurvature(problem)
+        curvature, inspections = self._foreseen(state, whole)
         shared = sharing(problem, math.sqrt(ask.mu_squared(whole)))
         asked = ask.moments(int(whole * self.moments_share), groups=shared)
         moments = by_column(asked, problem, shared)
         state.record("moments", moments.units)
-        gram_units = int(whole * self.gram_share)
+        steps = self.taken(problem)
         last = int(whole * self.last_share(problem, math.sqrt(ask.mu_squared(whole))))
-        looks = 2 * int(whole * LOOK_SHARE) * curvature_in_doubt(problem, None)
-        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - gram_units - kept - last - looks)))
-        chosen = Coordinates.chosen(moments, problem, bends.prior, mu)
+        gram_units = int(whole * self.gram_share)
+        aside = gram_units + kept + last + sum(each.aside(0, steps) for each in inspections)
+        mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - aside)))
+        chosen = Coordinates.chosen(moments, problem, curvature.prior, mu)
         inside = ask.reshaped(chosen.geometry)
         gram = inside.gram(gram_units)
         state.record("gram", gram.units)
         found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
-        least = LeastPenalty.of(moments, problem, bends.prior.curvature)
+        least = LeastPenalty.of(moments, problem, curvature.prior.curvature)
         ridge = chosen.geometry.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
-        posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, bends.prior.deviation)
+        posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, curvature.prior.deviation)
         return Descent(
-            inside,
-            chosen,
-            found.vectors,
-            least,
-            posterior,
-            bends,
-            mu,
-            self.taken(problem),
-            last,
-            int(whole * LOOK_SHARE) * curvature_in_doubt(problem, None),
-            moments.means,
+            inside=inside,
+            chosen=chosen,
+            vectors=found.vectors,
+            least=least,
+            posterior=posterior,
+            curvature=curvature,
+            inspections=inspections,
+            mu=mu,
+            steps=steps,
+            last=last,
+            means=moments.means,
         )
 
-
-@final
-@dataclass
-class Descent(LearnedDescent):
-    """Gradients in learned coordinates, each at the posterior mean of all before it.
-
-    `vectors` are the axes of the posterior; `last` are the units kept for the weights' length, `look` those
-    for a look at the curvature, 0 where no saddle is possible; `means` those of the columns; `limit` is the
-    last on slopes; `contradicted`: weighing all answers again was given up; `noise` is about what the noise
-    of all answers leaves in the weights."""
-
-    inside: Questions
-    chosen: Coordinates
-    vectors: Matrix
-    least: LeastPenalty
-    posterior: Posterior
-    bends: ExpectedCurvature
-    mu: float
-    steps: int
-    last: int
-    look: int
-    means: Vector
-    limit: float = 1.0
-    contradicted: bool = False
-    noise: CoefficientNoise = field(default_factory=CoefficientNoise)
-
-    def followed(self, state: State, kept: int) -> Vector:
-        """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
-        geometry = self.chosen.geometry
-        u = self._turned(geometry.from_user(state.w))
-        planned = self.steps
-        step_noises: list[StepNoise] = []
-        units: list[int] = []
-        places: list[Matrix] = []
-        observations: list[GradientObservation] = []
-        while len(units) < self.steps:
-            question, place = self._question(u, first=not np.any(u))
-            least = moved_by(self.inside, question) / self.mu
-            if 2 * len(units) < self.steps:
-                self.steps = max(self.steps, round(planned * slowed(self._model(), least, self._flattened)))
-            usual = least * math.sqrt(self.steps)
-            part = share(len(units), self.steps)
-            if not units:
-                part = max(part, self._first_share(usual))
-            answer = self.inside.ask(
-                question, int((state.ask.units_left - kept - self.last - self._looks(len(units))) * part)
-            )
-            self._update_missing(u, answer)
-            gradient = self._turned(answer.value)
-            if len(gradient) > 1:
-                gradient = gradient - gradient.mean(axis=0)
-            observations.append(
-                GradientObservation(u, gradient, answer.scale, self.bends.curves(self.posterior, place))
-            )
-            self.posterior.update(observations[-1], usual)
-            gain = self._information_gain(usual)
-            smoothed = self._smoothing(gain, observations)
-            found = self._within(self._settled(observations, smoothed))
-            u = self._within(found - self._short_of(found, smoothed))
-            units.append(answer.units)
-            places.append(found)
-            if self.posterior.step_noise is not None:
-                step_noises.append(self.posterior.step_noise)
-            note(state, "adapted step", answer, geometry.to_user(self._back(found)))
-            if self._at_saddle(state, len(units), answer):
-                self.saddle = True
-                return state.w
-        counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
-        weight = max(sum(counted), 1)
-        ends = [gain * (paid / weight) for paid in counted]
-        halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
-        ends[-1] = ends[-1] + (1.0 - gain - smoothed)
-        twice, left = self.posterior.smooth(observations, halves + (1.0 - gain) * found)
-        ended = halves + (1.0 - gain - smoothed) * found + smoothed * twice
-        added, apart = self._lengthened(state, ended, usual / math.sqrt(self.steps))
-        basis = geometry.matrix.T @ self.vectors
-        self.noise = noise_along(
-            basis, step_noises, ends, len(u), centred=True, beside=smoothed * left, apart=apart
-        )
-        return state.problem.within_limit(self.least.at(geometry.to_user(self._back(ended + added))))
-
-    def _looks(self, step: int) -> int:
-        """Units kept for looks at the curvature from this step on."""
-        return self.look * (1 + (step == 0)) if 2 * step < self.steps else 0
-
-    def _at_saddle(self, state: State, step: int, answer: Answer[Vector]) -> bool:
-        """Whether the weights found are a saddle: asked half-way, and after a first gradient that is no
-        longer than noise makes it. Convex risks have none."""
-        if not self.look or not (2 * step == self.steps or (step == 1 and is_noise(answer))):
-            return False
-        return curves_down(state, self.look)
-
-    def _information_gain(self, usual: float) -> Vector:
-        """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
-        likeliest = int(np.argmax(self.posterior.weights))
-        return np.asarray(self.posterior.information_gain(usual, self._curvature)[likeliest])
-
-    def _smoothing(self, gain: Vector, observations: list[GradientObservation]) -> Vector:
-        """How far all answers, smoothed by what is known now, count instead of the filters' means: where no
-        direction is known precisely, and only until the gradients themselves contradict what comes out."""
-        if not self.bends.limited or self.contradicted:
-            return np.zeros_like(gain)
-        again = self.posterior.smooth(observations, self.posterior.estimate)[0]
-        self.contradicted = contradiction(observations, again) > _CONTRADICTED
-        return (1.0 - gain) * (1.0 - float(gain.max())) * (not self.contradicted)
-
-    def _settled(self, observations: list[GradientObservation], smoothed: Vector) -> Matrix:
-        """The posterior mean, or as far as that counts the mean of all answers smoothed again."""
-        found = mean = self.posterior.estimate
-        if smoothed.any():
-            for _ in range(_ROUNDS):
-                found = (1.0 - smoothed) * mean + smoothed * self.posterior.smooth(observations, found)[0]
-        return found
-
-    def _short_of(self, found: Matrix, smoothed: Vector) -> Matrix:
-        """What is left of the way to the weights found when a gradient is asked; nothing of the constant."""
-        if not smoothed.any():
-            return np.zeros_like(found)
-        mean = 0.0
-        if self.chosen.geometry.constant is None:
-            mean = float(self.means @ self.chosen.geometry.to_user(self._back(found)))
-        square = float(self.posterior.whole @ np.mean(found**2, axis=0))
-        part = short_of(mean**2 / max(square, 1e-300)) / self.posterior.factor
-        return part * self._without_constant(smoothed * found)
-
-    def _without_constant(self, u: Matrix) -> Matrix:
-        place, held = self.chosen.geometry.constant, self._back(u)
-        if place is not None:
-            held[place] = 0.0
-        return self._turned(held)
-
-    def _lengthened(self, state: State, ended: Matrix, noise: float) -> tuple[Matrix, Vector | float]:
-        """What to add to the weights, the constant's apart, so that they have the right length, and the sd
-        that their noise leaves along each direction; `noise` is that of all gradients together."""
-        way = self._without_constant(ended)
-        if not self.last or not way.any():
-            return np.zeros_like(ended), 0.0
-        u, along = self._back(ended), self._back(way)
-        deviation = math.sqrt(float(self.posterior.whole @ np.mean(way**2, axis=0)))
-        doubt = noise * float(np.linalg.norm(along)) / (self.bends.along(deviation) * deviation**2)
-        found, answers = lengthened(state.ask, self.chosen.geometry, u, along, deviation, doubt, self.last)
-        there = u + (found.factor - 1.0) * along
-        for answer in answers:
-            note(state, "length of the weights", answer, self.chosen.geometry.to_user(there))
-        return (found.factor - 1.0) * way, found.factor * found.scatter * np.sqrt(np.mean(way**2, axis=0))
-
-    @property
-    def trained(self) -> str:
-        limited = f", slopes limited to {self.limit:g}" if self.limit < 1.0 else ""
-        return in_learned_coordinates(self.chosen.geometry) + limited
-
-    @property
-    def _deviation(self) -> float:
-        """Standard deviation of the predictor to expect at the weights sought."""
-        return max(0.2 * self.bends.prior.deviation, math.sqrt(self.posterior.found + self.posterior.unknown))
-
-    @property
-    def _curvature(self) -> float:
-        return self.bends.at(self._deviation)
-
-    @property
-    def _flattened(self) -> float:
-        """How many times less the loss bends at the weights found than at 0."""
-        return self.bends.at(0.0) / self.bends.at(math.sqrt(self.posterior.found))
-
-    def _model(self) -> ExpectedExcess:
-        signal = self.posterior.whole * (self._deviation**2 / float(self.posterior.whole.sum()))
-        return ExpectedExcess(self.posterior.factor * self.posterior.spectrum, signal, self._curvature)
-
-    def _first_share(self, usual: float) -> float:
-        """What the first answer should cost: its noise as large as its other errors, if that is not too dear.
-
-        There all slopes are 1/2 and a record moves least; but H^-1 g is least certain, too."""
-        model = self._model()
-        left = model.excess(usual / math.sqrt(self.steps)) / model.at_stake
-        return min(_LONGEST_START, left / self.posterior.doubt)
-
-    def _question(self, u: Matrix, *, first: bool) -> tuple[Question[Vector], int]:
-        """The question to ask at u, its slopes limited or not, and the place of the limit among `LIMITS`."""
-        point = self._lowest(u)
-        place = 0
-        if self.bends.limited and not first:
-            reached = math.sqrt(self.posterior.found)
-            place = limit_place(
-                self.inside, point, self.bends, self._model(), self._deviation, reached, self.mu
-            )
-        if not place:
-            return Gradient(point), 0
-        self.limit = float(LIMITS[place])
-        return LimitedGradient(point, self.limit * self.inside.problem.slope), place
-
-    def _turned(self, u: Vector) -> Matrix:
-        """Outputs by directions."""
-        return np.asarray(u.reshape(-1, self.inside.problem.columns) @ self.vectors)
-
-    def _back(self, u: Matrix) -> Vector:
-        return np.asarray((u @ self.vectors.T).ravel())
-
-    def _lowest(self, u: Matrix) -> Vector:
-        """Where to ask about u: at the weights of least penalty that predict alike. The answer is then the
-        gradient of the risk with that least penalty."""
-        geometry, point = self.chosen.geometry, self._back(u)
-        w = geometry.to_user(point)
-        lowest = self.least.at(w)
-        return point if lowest is w else geometry.from_user(lowest)
-
-    def _update_missing(self, u: Matrix, answer: Answer[Vector]) -> None:
-        """The derivative along d in the user's weights is <M'^-1 d, g>, g the gradient as asked."""
-        geometry, least = self.chosen.geometry, self.least
-        inward = geometry.from_user(least.directions.T)
-        along = answer.value.reshape(-1, self.inside.problem.columns) @ inward.T
-        least.update(geometry.to_user(self._back(u)), along, answer.scale * np.linalg.norm(inward, axis=1))
-
-    def _within(self, u: Matrix) -> Matrix:
-        return self._turned(self.inside.problem.within_limit(self._back(u)))
+    def _foreseen(self, state: State, whole: int) -> tuple[ExpectedCurvature, tuple[Inspection, ...]]:
+        """What to expect of the loss, for residuals after they were counted, and what to ask on the way."""
+        problem = state.problem
+        inspections: list[Inspection] = []
+        if curvature_in_doubt(problem, None):
+            inspections.append(SaddleCheck(int(whole * LOOK_SHARE)))
+        if not counts_residuals(problem):
+            return expected_curvature(problem), tuple(inspections)
+        units = int(whole * SHARE)
+        first = counted(state, units)
+        curvature = ResidualCurvature(problem, first, first)
+        return curvature, (*inspections, ResidualCounts(units, curvature))
