@@ -21,7 +21,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.checks import writable
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
-from sottovoce.data.contrasts import design_of
+from sottovoce.data.contrasts import asked_in
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
@@ -171,7 +171,7 @@ def fit(
         unit = "record" if schema.person is None else "person"
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
         staged = Additive(schema, risk, risk_over, budget) if bent else None
-        asked = Inference(inference, robust, design_of(staged.schema if staged else schema, raw=False))
+        asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:
             named = chosen_loss(loss, aim)
             insist_determined(

@@ -97,6 +97,27 @@ def test_a_rate_far_below_the_largest_count_is_no_sign_of_a_hessian_that_changes
     assert abs(male.estimate - 0.25) < 5.0 * male.error
 
 
+def test_answers_are_asked_against_the_commonest_category_whatever_is_compared() -> None:
+    """With a reference of one in twelve: asked against it, the other levels' common part would be hidden."""
+    from sottovoce.data.contrasts import asked_in, design_of
+
+    schema = sv.Schema.from_dict({"columns": {"a": {"type": "categorical", "categories": ["x", "y", "z"]}}})
+    means = np.array([0.08, 0.5, 0.42, 1.0])
+    np.testing.assert_array_equal(
+        asked_in(schema)(means).matrix, design_of(schema, raw=False, against=["a=y"]).matrix
+    )
+    rng, n = np.random.default_rng(3), 8000
+    level = rng.choice(["x", "y", "z"], n, p=[0.08, 0.5, 0.42])
+    ill = np.where(rng.random(n) < np.where(level == "z", 0.4, 0.25), "yes", "no")
+    target = {"column": "ill", "classes": ["no", "yes"]}
+    declared = sv.Schema.from_dict({**schema.to_dict(), "target": target})
+    frame = pd.DataFrame({"a": level, "ill": ill})
+    model = sv.fit(frame, declared, epsilon=2.0, delta=1e-6, inference=0.3, simulate=0, method="majorize")
+    lines = {line.term: line for line in model.summary().lines}
+    assert lines["a=y"].resolved
+    assert lines["a=z"].resolved
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 30, "3", True])
 def test_a_typical_count_lies_between_none_and_the_largest(wrong: object) -> None:
     with pytest.raises(ParameterError, match="typical"):

@@ -165,8 +165,8 @@ class Target:
     whole number from 0 to `high`.
 
     `class_weight`: what records of each class count, {label: weight} with 1 for those left out, kept in the
-    order of the classes; only ratios matter. `typical`: a usual count, from what is known without the data;
-    forecasts of standard errors need it, where a tenth of `high` is taken else."""
+    order of the classes; only ratios matter. `typical`: a usual count, or of two classes the share of the
+    second, from what is known without the data: forecasts of standard errors need it."""
 
     name: str
     classes: tuple[Label, ...] | None = None
@@ -214,8 +214,13 @@ class Target:
     def _declare_typical(self) -> None:
         where = f"target {self.name!r}: typical"
         typical = declared_number(self.typical, where)
-        if not self.count or self.high is None or not 0.0 < typical <= self.high:
-            raise ParameterError(f"{where}, a usual count, goes with counts, above 0 and at most high.")
+        most = self.high if self.count else 1.0
+        two = self.classes is not None and len(self.classes) == 2
+        if not (self.count or two) or most is None or not 0.0 < typical <= most or (two and typical == 1.0):
+            raise ParameterError(
+                f"{where} is a usual count, above 0 and at most high, or of two classes the share of the "
+                "second, between 0 and 1."
+            )
         object.__setattr__(self, "typical", typical)
 
     def _declared_weights(self) -> tuple[float, ...]:
@@ -280,7 +285,8 @@ class Target:
             return {"column": self.name, "type": "count", "high": self.high, **usual}
         if self.classes is not None:
             weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}
-            return {"column": self.name, "classes": list(self.classes), **weights}
+            usual = {} if self.typical is None else {"typical": self.typical}
+            return {"column": self.name, "classes": list(self.classes), **weights, **usual}
         return {"column": self.name, "low": self.low, "high": self.high}
 
 

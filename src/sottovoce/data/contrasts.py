@@ -9,13 +9,13 @@ are those at the other column's reference, as in R."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from sottovoce.arrays import Mask, Matrix
+from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
@@ -90,6 +90,24 @@ def design_of(
         np.array([*empty, False]),
         tuple(groups),
     )
+
+
+def asked_in(schema: Schema) -> Callable[[Vector], Design]:
+    """The terms in which answers are asked, by released means of the columns.
+
+    Against a rare category all others look alike, so that their common part is lost in the noise first:
+    answers are asked against the commonest, whatever coefficients are then compared with."""
+
+    def design(means: Vector) -> Design:
+        against, place = list[str](), 0
+        for column in schema.columns:
+            features = column.features
+            if _has_levels(column):
+                against.append(features[int(np.argmax(means[place : place + len(features)]))])
+            place += len(features)
+        return design_of(schema, raw=False, against=against)
+
+    return design
 
 
 def _wanted(schema: Schema, against: Sequence[str]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.gdp import mu_of
-from sottovoce.data.contrasts import design_of
+from sottovoce.data.contrasts import asked_in
 from sottovoce.data.made_up import made_up_rows
 from sottovoce.errors import ParameterError
 from sottovoce.exports.units import terms_for
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
     from sottovoce.problem import Problem
+
+_WEIGHT = 0.6
+"""What rows are expected to count on average, in units of the declared cap."""
 
 
 def coefficient_forecast(
@@ -30,8 +33,13 @@ def coefficient_forecast(
         replace(problem, constant=problem.columns - 1),
         made_up_rows(schema),
         terms_for(schema, loss),
-        Inference(share, robust, design_of(schema, raw=False)),
-        prior=Prior.of(problem, target.high if target.count else None, target.typical),
+        Inference(share, robust, asked_in(schema)),
+        prior=Prior.of(
+            problem,
+            target.high if target.count else None,
+            target.typical,
+            1.0 if schema.weight is None else _WEIGHT,
+        ),
         mu=mu_of(budget.epsilon, budget.delta),
         relation=budget.relation,
     )

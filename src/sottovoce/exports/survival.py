@@ -32,17 +32,24 @@ INTERVAL, PERSON, AT_RISK = "interval", "sottovoce person", "sottovoce rows at r
 
 
 def person_periods(
-    table: Any, schema: Schema, *, time: str, event: str, grid: Sequence[float], entry: str | None = None
+    table: Any,
+    schema: Schema,
+    *,
+    time: str,
+    event: str,
+    grid: Sequence[float],
+    entry: str | None = None,
+    typical: float | None = None,
 ) -> tuple[Any, Schema]:
     """A table of one row a person and interval at risk, and the schema of a model of its hazards.
 
     `table` is a pandas dataframe with a row a person, `schema` declares its columns, no target, person or
     weight. `time` is when `event` happened ("yes") or a person was last seen ("no"), `entry` when it came
-    under observation, 0 unless said. `grid` has the ends of the intervals, declared without the data: time
-    starts at 0 and what happens past the last end is not looked at. Who is censored within an interval is at
-    risk in those before it. Each record becomes rows by itself: one that has no interval at risk keeps a row
-    that counts 0, and one without a usable time or event a row without a label, which `fit` treats as
-    `invalid` says. So how many persons there are tells nothing."""
+    under observation, 0 unless said; `typical` is a usual hazard, for forecasts. `grid` has the ends of the
+    intervals, declared without the data: time starts at 0 and what happens past the last end is not looked
+    at. Who is censored within an interval is at risk in those before it. Each record becomes rows by itself:
+    one that has no interval at risk keeps a row that counts 0, and one without a usable time or event a row
+    without a label, which `fit` treats as `invalid` says. So how many persons there are tells nothing."""
     ends = [float(end) for end in grid]
     if not ends or any(not low < high for low, high in pairwise([0.0, *ends])) or not math.isfinite(ends[-1]):
         raise ParameterError("grid must hold the ends of intervals, above 0, increasing and finite.")
@@ -88,7 +95,7 @@ def person_periods(
     declared = replace(
         schema,
         columns=(*schema.columns, Categorical(INTERVAL, tuple(names))),
-        target=Target(event, ("no", "yes")),
+        target=Target(event, ("no", "yes"), typical=typical),
         person=PERSON,
         weight=AT_RISK,
         weight_cap=float(len(ends)),

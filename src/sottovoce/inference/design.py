@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from sottovoce.arrays import Mask, Matrix
+from sottovoce.arrays import Mask, Matrix, Vector
 
 
 @final
@@ -44,12 +44,14 @@ class Design:
         return np.asarray(np.linalg.inv(self.matrix))
 
     @classmethod
-    def of_indicators(cls, blocks: tuple[tuple[int, int], ...], columns: int, constant: int) -> Design:
-        """Columns as they are, but for the first of each block of indicators: in its place 1 where none
-        of the block holds, and what is left is compared with the first."""
+    def of_indicators(cls, blocks: tuple[tuple[int, int], ...], means: Vector, constant: int) -> Design:
+        """Columns as they are, but for the commonest of each block of indicators, by these means: in its
+        place 1 where none of the block holds."""
+        columns = means.size
         matrix, indicators = np.eye(columns), np.zeros(columns, dtype=bool)
         for start, stop in blocks:
-            matrix[start, start:stop], matrix[start, constant] = -1.0, 1.0
+            place = start + int(np.argmax(means[start:stop]))
+            matrix[place, start:stop], matrix[place, constant] = -1.0, 1.0
             indicators[start:stop] = True
         names = tuple(f"x{place}" for place in range(columns))
         return cls(names, matrix, indicators, np.zeros(columns, dtype=bool), ())

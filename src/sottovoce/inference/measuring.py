@@ -59,7 +59,7 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
     robust = asked.robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
     parts = Allotment.expected(ask.problem, math.sqrt(ask.mu_squared(units)))
     moments = ask.moments(int(units * parts.coordinates))
-    geometry = standardized(moments, ask.problem, asked.design_for(ask.problem))
+    geometry = standardized(moments, ask.problem, asked.design_for(ask.problem, moments.means))
     inside = ask.reshaped(geometry)
     problem = inside.problem
     spread = problem.outputs * (geometry.cap / CAP) ** 2

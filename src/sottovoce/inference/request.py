@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, final
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sottovoce.arrays import Vector
     from sottovoce.inference.design import Design
     from sottovoce.problem import Problem
 
@@ -19,11 +22,12 @@ LARGEST_SHARE = 0.9
 class Inference:
     """`share` of the budget is kept for standard errors; `robust` ones hold whether or not the model does.
 
-    `design` says what coefficients are read for, where that is not the columns themselves."""
+    `design` makes the terms that answers are asked in from the released means of the columns, where these are
+    not the columns themselves."""
 
     share: float = 0.0
     robust: bool = False
-    design: Design | None = None
+    design: Callable[[Vector], Design] | None = None
 
     def __post_init__(self) -> None:
         share = self.share
@@ -37,10 +41,14 @@ class Inference:
         """A part of the budget as a request; one that is a request already stays."""
         return asked if isinstance(asked, Inference) else cls(asked, robust)
 
-    def design_for(self, problem: Problem) -> Design | None:
-        """The terms to ask about: as said, or those of columns declared to be indicators."""
+    def design_for(self, problem: Problem, means: Vector) -> Design | None:
+        """The terms to ask in, by released means: as said, or those of columns declared to be indicators."""
         from sottovoce.inference.design import Design
 
-        if self.design is not None or problem.constant is None or not problem.indicators:
-            return self.design
-        return Design.of_indicators(problem.indicators, problem.columns, problem.constant)
+        if problem.constant is None:
+            return None
+        if self.design is not None:
+            return self.design(means)
+        if not problem.indicators:
+            return None
+        return Design.of_indicators(problem.indicators, means, problem.constant)
