@@ -19,7 +19,13 @@ STILL_BELIEVED = ("data", "kernels", "losses", "problem", "questions", "regulari
 
 CONTROLS = (
     Mutant("", "privacy.release:gaussian", "units = run.charge(event).units", "units = 1", ""),
-    Mutant("", "privacy.prices:Prices.noising", "question.moves(_)", "question.moves(_) / 20.0", ""),
+    Mutant(
+        "",
+        "privacy.noise:calibrate",
+        "_positive('sensitivity', sensitivity)",
+        "sensitivity = sensitivity / 20.0",
+        "",
+    ),
 )
 
 

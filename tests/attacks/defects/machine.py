@@ -193,6 +193,8 @@ class Machine:
         os.waitpid(self._forked(folder, work), 0)
         found = _read(folder)
         shutil.rmtree(folder, ignore_errors=True)
+        if "failed" in found:
+            raise RuntimeError(f"the attacks fail on the sound source: {found['failed']}")
         return found
 
     def _forked(self, folder: Path, work: Callable[[], dict[str, Any]]) -> int:
