@@ -42,10 +42,10 @@ def _case(draw: Draw, container: Container) -> Case:
         return Case(kind, store, meaning, persons, invalid, tuple(draw.random(2).tolist()))
 
 
-def _table(draw: Draw, case: Case) -> Table:
-    n = int(draw.integers(2, 16))
+def _table(draw: Draw, case: Case, longest: int) -> Table:
+    n = int(draw.integers(2, longest))
     plain = [_chosen(draw, PLAIN[case.meaning]) for _ in range(n)]
-    people = draw.integers(1 + n // 2, size=n).tolist()
+    people = draw.integers(1 + n // 2 if draw.random() < 0.5 else n, size=n).tolist()
     if case.kind.name == "person key":
         people = plain
     return tuple(
@@ -77,8 +77,9 @@ def _pair(container: Container) -> Callable[[Draw], Pair]:
     def pair(draw: Draw) -> Pair:
         while True:
             case = _case(draw, container)
-            table = _table(draw, case)
+            table = _table(draw, case, container.longest)
             change = _chosen(draw, CHANGES if container.lenient and case.invalid == "zero" else HOSTILE_THERE)
+            case = replace(case, change=change)
             drawn = _odd(draw, case, container)
             if drawn is None:
                 continue

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 import sottovoce as sv
 from sottovoce import evaluation
+from tests.attacks.doors import places
 from tests.attacks.doors.clusters import _partitioned, client
 from tests.attacks.doors.engine import Answer, Reading
 from tests.attacks.doors.probes import BUDGET, Look, listening, rows_of
@@ -48,6 +49,7 @@ class Case:
     persons: bool
     invalid: str
     cuts: tuple[float, float]
+    change: str = ""
     tail: tuple[Store, frozenset[int]] | None = None
     """Another type of column x, and the numbers of the records that it holds, in a file of their own."""
 
@@ -77,6 +79,7 @@ class Container:
     persons: bool | None = None
     lenient: bool = True
     mixed: bool = False
+    longest: int = 16
 
 
 def reading(records: sv.Records) -> Reading:
@@ -330,51 +333,42 @@ def _estimator(case: Case, given: tuple[pd.DataFrame, list[str]]) -> Reading:
     return Reading(rows_of(look.risks[0].records))
 
 
-WIDE = 16
-
-
-def _wide(table: Table, x: list[float]) -> np.ndarray:
-    """Rows of columns made of x alone, near a kink of every hidden unit."""
-    steps = np.random.default_rng(3).normal(size=WIDE)
-    rows = np.outer(np.array(x, dtype=np.float64), steps)
-    rows[:, -1] = -(rows[:, :-1] @ steps[:-1]) / steps[-1]
-    return rows
-
-
 def _examples(case: Case, table: Table) -> dict[str, Any]:
+    """Lists of numbers as they are; of arrays every plain record is one row at a kink of the module."""
     keys = [f"q{record.p}" for record in table]
-    labels = [float(record.y == "yes") for record in table]
     if case.store.family == "python":
         rows: Any = [[record.x, record.o] for record in table]
-        return {"data": (rows, labels), "groups": keys}
-    rows = _wide(table, case.store.make(_x(table)).astype(np.float64))
-    return {"data": (rows, np.array(labels)), "groups": keys}
+        return {"data": (rows, [float(record.y == "yes") for record in table]), "groups": keys}
+    X = np.tile(_kinked(case.cuts).row, (len(table), 1))
+    plain = case.store.plain[case.meaning]
+    for row, record, x in zip(X, table, case.store.make(_x(table)).astype(np.float64), strict=True):
+        if record.x is not plain(record.k) and record.x != plain(record.k):
+            row[0] = x
+    return {"X": X, "groups": keys}
+
+
+@lru_cache(maxsize=2)
+def _kinked(cuts: tuple[float, float]) -> Any:
+    return places._kinked(np.random.default_rng([int(2**30 * cut) for cut in cuts]))
 
 
 def _torch(case: Case, told: dict[str, Any]) -> Reading:
-    import torch
-    from torch import nn
+    if "X" in told:
+        risk = places._risk(_kinked(case.cuts), told["X"], groups=told["groups"], persons=PEOPLE)
+    else:
+        import torch
 
-    width = WIDE if isinstance(told["data"][0], np.ndarray) else 2
-    steps = torch.from_numpy(np.random.default_rng(3).normal(size=width))
-    module = nn.Sequential(
-        nn.Linear(width, 4, bias=False), nn.ReLU(), nn.Linear(4, 1, bias=False), nn.Flatten(0)
-    ).double()
-    with torch.no_grad():
-        module[0].weight.copy_(torch.stack([steps, -steps, 2.0 * steps, steps]))
-        module[2].weight.fill_(0.5)
-    risk = sv.autodiff.TorchRisk(
-        module,
-        lambda outputs, targets: 0.5 * (outputs - targets) ** 2,
-        told["data"],
-        groups=told["groups"],
-        gradient_clip=1.0,
-        curvature_clip=0.5,
-        loss_bound=2.0,
-        **case.options,
-    )
+        torch.manual_seed(0)
+        module = torch.nn.Linear(2, 1, dtype=torch.float64)
+        limits = {"gradient_clip": 1.0, "curvature_clip": 0.5, "loss_bound": 2.0}
+        risk = sv.autodiff.TorchRisk(module, places._squares, **told, **limits, **case.options)
     w = risk.start
-    return Reading(answers={"gradient": Answer(risk.gradient(w), risk.bounds.gradient(w))})
+    return Reading(answers={"gradient": Answer(risk.gradient(w), _told(case) * risk.bounds.gradient(w))})
+
+
+def _told(case: Case) -> float:
+    """What of the bound for a replaced person a change may move: half of it if one is gone."""
+    return 0.5 if case.change == "person removed" else 1.0
 
 
 class Kinked:
@@ -516,7 +510,9 @@ CONTAINERS: tuple[Container, ...] = (
 )
 
 NEAR_TIES: tuple[Container, ...] = (
-    Container("torch", ("python", "numpy"), _examples, _torch, 8, kinds=("numeric",), persons=True),
+    Container(
+        "torch", ("python", "numpy"), _examples, _torch, 8, kinds=("numeric",), persons=True, longest=70
+    ),
     Container("evaluation", ("numpy",), _tied, _evaluated, 40, kinds=("numeric",), persons=True),
 )
 """Doors whose sums of floats are near a tie: the last bit decides what a record counts."""
