@@ -14,6 +14,7 @@ from sottovoce.cli.tables import table_of
 from sottovoce.data.databases import open_query
 from sottovoce.data.files import read
 from sottovoce.data.schema import Categorical, Numeric, Target
+from tests.attacks.doors.product.postgres import violations
 from tests.servers import server  # noqa: F401 - a fixture
 
 SCHEMA = sv.Schema(
@@ -93,3 +94,8 @@ def test_a_real_postgresql_gives_the_rows_of_its_table(
     with pytest.raises(sv.errors.DataError, match="cannot be reached") as caught:
         table_of(Path("postgresql:claims"), "SELECT * FROM claims")
     assert "wrong" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_no_record_of_a_real_postgresql_changes_how_another_is_read(server: Path) -> None:  # noqa: F811
+    assert violations(300, 0) == []

@@ -16,7 +16,7 @@ from tests.attacks.doors.engine import Door, Draw, Pair, Reading
 from tests.attacks.doors.product.changes import CHANGES, Neighbours, Record, Table
 from tests.attacks.doors.product.containers import CONTAINERS, LINES, NEAR_TIES, Case, Container, Line
 from tests.attacks.doors.product.kinds import KINDS, PLAIN
-from tests.attacks.doors.product.stores import STORES, odd_cell
+from tests.attacks.doors.product.stores import STORES, Store, odd_cell
 
 HOSTILE_THERE = ("replaced", "added", "more rows")
 """Changes that leave one side without a hostile record: its own may refuse the other."""
@@ -30,10 +30,10 @@ def _chosen(draw: Draw, among: Any) -> Any:
     return listed[draw.integers(len(listed))]
 
 
-def _case(draw: Draw, container: Container) -> Case:
+def _case(draw: Draw, container: Container, stores: tuple[Store, ...]) -> Case:
     while True:
         kind = _chosen(draw, [kind for kind in KINDS if kind.name in (container.kinds or (kind.name,))])
-        store = _chosen(draw, [store for store in STORES if store.family in container.families])
+        store = _chosen(draw, [store for store in stores if store.family in container.families])
         meaning = store.meaning(kind.meanings)
         if meaning is None:
             continue
@@ -73,10 +73,10 @@ def _odd(draw: Draw, case: Case, container: Container) -> tuple[str, Callable[[]
     return name, lambda: odd_cell(np.random.default_rng(seed), case.store)[1]
 
 
-def _pair(container: Container) -> Callable[[Draw], Pair]:
+def _pair(container: Container, stores: tuple[Store, ...]) -> Callable[[Draw], Pair]:
     def pair(draw: Draw) -> Pair:
         while True:
-            case = _case(draw, container)
+            case = _case(draw, container, stores)
             table = _table(draw, case, container.longest)
             change = _chosen(draw, CHANGES if container.lenient and case.invalid == "zero" else HOSTILE_THERE)
             case = replace(case, change=change)
@@ -167,7 +167,9 @@ def _clean(read: Callable[[], Reading], invalid: str) -> Reading:
         return Reading(public=f"raw {type(error).__name__}")
 
 
-DOORS: tuple[Door, ...] = tuple(
-    Door(f"product: {container.name}", _pair(container), container.share)
-    for container in (*CONTAINERS, *NEAR_TIES)
-)
+def door_of(container: Container, stores: tuple[Store, ...] = STORES) -> Door:
+    """The door of a container, its columns of these types."""
+    return Door(f"product: {container.name}", _pair(container, stores), container.share)
+
+
+DOORS: tuple[Door, ...] = tuple(map(door_of, (*CONTAINERS, *NEAR_TIES)))
