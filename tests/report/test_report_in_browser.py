@@ -13,6 +13,7 @@ import sottovoce as sv
 from sottovoce.report import Card, render
 from sottovoce.report.page import SECTIONS
 from tests import problems
+from tests.features.test_additive import SCHEMA, people
 from tests.inference.populations import overlapping
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
@@ -48,7 +49,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         target="claim",
         schema_digest="0123456789abcdef" * 4,
     )
+    bent = sv.fit(people(2_000), SCHEMA, epsilon=2.0, delta=1e-6, model="additive")
     results = {
+        "curves": (bent.result, bent.card()),
         "intervals": (sv.minimize(overlapping(), budget=BUDGET, inference=0.3), named),
         "nonconvex": (sv.minimize(problems.sigmoid(n=5000), budget=BUDGET, simulate=1), None),
         "wide": (sv.minimize(problems.logistic(n=3000, dim=60), budget=BUDGET), None),
@@ -72,7 +75,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["intervals", "nonconvex", "wide"])
+@pytest.mark.parametrize("name", ["curves", "intervals", "nonconvex", "wide"])
 def test_the_page_opens_quietly_and_shows_every_section(
     name: str, width: int, scheme: str, pages: dict[str, Path], browser: Any
 ) -> None:
@@ -86,6 +89,9 @@ def test_the_page_opens_quietly_and_shows_every_section(
     assert said == []
     assert [url for url in asked if not url.startswith("data:")] == [pages[name].as_uri()]
     for section, title in SECTIONS:
+        if section == "curves" and name != "curves":
+            assert not page.locator("#curves").count()
+            continue
         assert page.locator(f"#{section}").is_visible()
         assert page.locator(f"#{section} h2").inner_text() == title
         assert page.locator(f"#{section}").bounding_box()["width"] <= width
