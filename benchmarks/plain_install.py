@@ -24,7 +24,7 @@ MEASURE = """
 import json, time
 import numpy as np
 import sottovoce as sv
-from sottovoce.data.compiling import is_compiled
+from sottovoce.trusted.compiling import is_compiled
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200_000, 54)) / 54**0.5
 risk = sv.Risk(sv.Records.from_arrays(X, np.where(X[:, 0] > 0, 1, -1), labels=(-1, 1)), sv.losses.Logistic())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sottovoce.risks.linear import Risk
 
 
 class WatchedRisk:
-    """Passes everything on to a Risk and counts how often data was touched."""
+    """Passes everything on to a Risk and counts how often data was touched, through its sums above all."""
 
     QUERIES = (
         "value",
@@ -30,18 +30,32 @@ class WatchedRisk:
 
     def __init__(self, risk: Risk) -> None:
         self._risk = risk
-        self.touched = 0
+        self.touched = self._inside = 0
+        sums = getattr(risk, "sums", None)
+        if sums is not None:
+            for name in ("answer", "falls"):
+                sums.__dict__[name] = self._counted(getattr(sums, name))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._risk, name)
-        if name not in self.QUERIES:
-            return found
+        return self._counted(found) if name in self.QUERIES else found
 
+    def _counted(self, found: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any) -> Any:
-            self.touched += 1
-            return found(*arguments)
+            self.touched += not self._inside
+            self._inside += 1
+            try:
+                return found(*arguments)
+            finally:
+                self._inside -= 1
 
         return counted
+
+
+class WatchedWing(WatchedRisk):
+    """The same for a risk of PyTorch modules, which an oracle knows by its module."""
+
+    __module__ = "sottovoce.autodiff.risk"
 
 
 class Recorder:

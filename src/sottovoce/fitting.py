@@ -25,7 +25,6 @@ from sottovoce.data.contrasts import asked_in
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.machine import require_addresses
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, is_parquet, rereadable
@@ -39,6 +38,7 @@ from sottovoce.features.curves import bends_of
 from sottovoce.features.marginals import coded
 from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
+from sottovoce.machine import require_addresses
 from sottovoce.model import Model
 from sottovoce.report.progress import waiting
 from sottovoce.risks.linear import Risk

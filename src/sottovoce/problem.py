@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.errors import ParameterError
+from sottovoce.losses.base import Kind
 from sottovoce.regularizers import L2, Regularizer
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Vector
+    from sottovoce.arrays import Matrix, Vector
     from sottovoce.losses import Loss
 
 LARGEST_MATRIX = 5000
@@ -105,7 +106,7 @@ class Problem:
         **counting: Any,
     ) -> Problem:
         """The constants of a linear model: phi of a margin y<x, w>, a residual <x, w> - y or a count."""
-        residual = target is not None and loss.pull(np.ones(1)) is None
+        residual = target is not None and loss.kind is Kind.RESIDUAL
         reach = max(map(abs, target)) if target is not None and residual else 0.0
         return cls(
             n=n,
@@ -213,6 +214,35 @@ class Problem:
         distance = float(np.linalg.norm(start))
         lost = self.weight * self.value_at_zero + self.slope * self.influence * distance
         return lost + self.regularizer.value(start)
+
+    def penalty(self, w: Vector) -> float:
+        """r(w); the last weight of each output is free where it is an intercept."""
+        return self.regularizer.value(self._penalized(w))
+
+    def pull(self, w: Vector) -> Vector:
+        """Gradient of the penalty."""
+        if not self.intercept:
+            return self.regularizer.gradient(w)
+        pull = np.zeros((self.outputs, self.columns))
+        pull[:, :-1] = self.regularizer.gradient(self._penalized(w)).reshape(self.outputs, -1)
+        return pull.ravel()
+
+    def bends(self, w: Vector) -> Matrix:
+        """Hessian of the penalty."""
+        if not self.intercept:
+            found = self.regularizer.curvature(w)
+            return np.diag(found) if found.ndim == 1 else found
+        bends = np.zeros((self.outputs, self.columns))
+        bends[:, :-1] = self.regularizer.curvature(self._penalized(w)).reshape(self.outputs, -1)
+        return np.diag(bends.ravel())
+
+    def relief(self, w: Vector, steps: Matrix) -> Vector:
+        """How far the penalty falls along each step."""
+        here = self.penalty(w)
+        return np.array([here - self.penalty(w + step) for step in steps])
+
+    def _penalized(self, w: Vector) -> Vector:
+        return w.reshape(self.outputs, -1)[:, :-1].ravel() if self.intercept else w
 
     def gradient_ceiling(self, w: Vector) -> float:
         """Public bound on the gradient norm at w: slope influence plus the regularizer's own gradient."""

@@ -13,10 +13,10 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.checks import writable
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
-from sottovoce.data.machine import MEGABYTE, require_memory
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.inference.request import Inference
+from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.privacy.noise import noise_for

@@ -32,7 +32,7 @@ def test_the_replay_notices_a_run_that_looks_at_exact_data(monkeypatch: pytest.M
 
     def peeking(self: Oracle, w: np.ndarray, units: int):  # type: ignore[no-untyped-def]
         answer = asked(self, w, units)
-        exact = float(np.linalg.norm(self._risk.gradient(w)))
+        exact = float(np.linalg.norm(self._source._risk.gradient(w)))
         return replace(answer, scale=answer.scale * (1.0 + 1e-12 * exact))
 
     monkeypatch.setattr(Oracle, "gradient", peeking)

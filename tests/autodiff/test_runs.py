@@ -17,7 +17,7 @@ from sottovoce.privacy.sampling import entropy_for
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from tests.autodiff import models  # noqa: E402
-from tests.doubles import Recorder, WatchedRisk  # noqa: E402
+from tests.doubles import Recorder, WatchedWing  # noqa: E402
 
 BUDGET = sv.Budget(8.0, 1e-4)
 TOLERANCE = sv.Tolerance(gradient=0.15, curvature=0.3)
@@ -95,7 +95,7 @@ def oracle(risk, ledger, noise):  # type: ignore[no-untyped-def]
 
 def test_a_product_is_charged_by_its_sensitivity_before_data_is_touched() -> None:
     risk, ledger = models.linear_risk(n=500), sv.Ledger(BUDGET)
-    watched = WatchedRisk(risk)
+    watched = WatchedWing(risk)
     recorder = Recorder(SimulatedNoise(0))
     ask = oracle(watched, ledger, recorder)
     w, v = np.ones(5), np.arange(5.0)

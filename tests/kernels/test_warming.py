@@ -10,10 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from sottovoce.data import compiling as choosing
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.kernels import warming
+from sottovoce.trusted import compiling as choosing
 
 
 @pytest.fixture

@@ -255,8 +255,7 @@ def test_every_finite_float_gives_finite_numbers_in_range_and_no_warning(
     t = np.array(points)
     kept = t.copy()
     with np.errstate(all="raise"):
-        value, first = loss.value_and_first(t)
-        second = loss.second(t)
+        value, first, second = loss.value(t), loss.first(t), loss.second(t)
     assert np.array_equal(t, kept)
     assert np.isfinite(value).all()
     assert (value >= 0.0).all()
@@ -264,8 +263,6 @@ def test_every_finite_float_gives_finite_numbers_in_range_and_no_warning(
     assert (np.abs(first) <= loss.slope).all()
     assert (second >= -loss.curvature_low).all()
     assert (second <= loss.curvature_high).all()
-    assert np.array_equal(value, loss.value(t))
-    assert np.array_equal(first, loss.first(t))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,35 +275,29 @@ class Runaway(Loss):
     kind = Kind.MARGIN
     unit = Constants(slope=1.0, curvature_low=0.5, curvature_high=0.25, third=1.0, ceiling=2.0)
 
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        return ()
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.excess,)
 
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        return np.full_like(t, abs(self.excess))
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        return np.full_like(t, self.excess)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        return np.full_like(t, self.excess)
+    @staticmethod
+    def scalar(t: float, y: float, excess: float) -> tuple[float, float, float]:
+        far = excess * 1e308
+        return abs(far), far, far
 
 
-@pytest.mark.parametrize("excess", [9.0, -9.0, math.inf, -math.inf])
+@pytest.mark.parametrize("excess", [9e-308, -9e-308, 9.0, -9.0])
 def test_clamps_hold_whatever_the_formula_says(excess: float) -> None:
     loss, t = Runaway(excess), np.zeros(3)
     sign = math.copysign(1.0, excess)
     assert (loss.first(t) == sign).all()
     assert (loss.second(t) == (0.25 if sign > 0 else -0.5)).all()
-    value, first = loss.value_and_first(t)
-    assert (value == 2.0).all()
     assert (loss.value(t) == 2.0).all()
-    assert (first == sign).all()
 
 
 @given(drawn, st.floats(0.0, 40.0), st.floats(-1.0, 1.0))
 def test_within_a_reach_nothing_passes_the_bounds_for_it(loss: Loss, reach: float, part: float) -> None:
     t = np.array([part * reach, reach, -reach])
-    value, first = loss.value_and_first(t)
+    value, first = loss.value(t), loss.first(t)
     assert np.abs(first).max() <= loss.slope_within(reach) <= loss.slope
     assert value.max() <= loss.value_within(reach) <= loss.ceiling
 

@@ -19,8 +19,6 @@ import sottovoce as sv
 from sottovoce.accounting.relations import Relation
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import ParameterError
-from sottovoce.kernels.compiled import losses as laws
-from sottovoce.kernels.compiled.twins import sloping_twin_of, twin_of
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.unbiased import UnbiasedLimited
 from sottovoce.questions import Geometry
@@ -46,7 +44,7 @@ def test_slopes_are_logistic_ones_weighed_by_the_prediction(limit: float) -> Non
         slopes = UnbiasedLimited(limit).first(HOSTILE)
     for t, slope in zip(HOSTILE.tolist(), slopes.tolist(), strict=True):
         truth = exact_slope(min(t, 800.0), limit)
-        assert abs(slope - truth) <= 1e-15 * abs(truth) + 1e-307, t
+        assert abs(slope - truth) <= 1e-15 * abs(truth) + 1e-304, t
     assert np.abs(slopes).max() == limit
 
 
@@ -147,26 +145,10 @@ def test_half_the_slope_costs_anywhere_what_a_question_at_zero_costs() -> None:
     assert risk.bounds.gradient(np.full(risk.dim, 1e3)) > 1.9 * at_zero
 
 
-def test_rounding_of_margins_is_charged_by_its_own_curvature() -> None:
-    risk = problems.logistic()
-    limited = risk.bounds.limited(0.5)
-    assert limited.problem.curvature_high == 0.5
+def test_the_bounds_are_those_of_the_limited_loss() -> None:
+    limited = problems.logistic().bounds.limited(0.5)
     assert limited.problem.slope == limited.loss.slope == 0.5
-    assert risk.bounds.limited(0.8).problem.curvature_high == 0.25
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-def test_compiled_slopes_are_those_of_the_loss_on_hostile_margins(limit: float) -> None:
-    loss = UnbiasedLimited(limit)
-    twin = sloping_twin_of(loss)
-    assert twin is not None
-    assert twin_of(loss) is None
-    slopes, counted = np.empty_like(HOSTILE), np.linspace(0.0, 2.0, HOSTILE.size)
-    for weights, factors in ((np.empty(0), 1.0), (counted, counted)):
-        laws.tangent(twin, HOSTILE.copy(), np.ones_like(HOSTILE), weights, slopes, np.empty_like(HOSTILE))
-        np.testing.assert_allclose(slopes, factors * loss.first(HOSTILE), rtol=2e-15, atol=1e-300)
-    laws.tangent(twin, HOSTILE.copy(), np.ones_like(HOSTILE), np.empty(0), slopes, np.empty_like(HOSTILE))
-    assert np.abs(slopes).max() <= limit
+    assert limited.vector_sum(np.ones(5)).band.largest <= 0.5
 
 
 def compact(numbers: np.ndarray, y: np.ndarray, folder: Path | None) -> sv.Records:

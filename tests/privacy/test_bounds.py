@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import sottovoce as sv
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.bounds import norm_above
-from tests import problems
+from tests import charges, problems
 
 W = np.array([3.0, -1.0, 0.5, 2.0, -4.0])
 STEPS = np.array([[0.1, 0, 0, 0, 0], [0, 2.0, 0, 0, 1.0]])
@@ -16,57 +18,59 @@ RISKS = {"logistic": problems.logistic(n=50), "sigmoid": problems.sigmoid(n=50)}
 
 
 @pytest.mark.parametrize("name", RISKS)
-def test_each_bound_is_the_movement_plus_twice_the_rounding_error(name: str) -> None:
+def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> None:
     risk = RISKS[name]
     bounds, problem, arithmetic = risk.bounds, risk.problem, risk.bounds.arithmetic
-    norm = norm_above(W)
-    curvature = max(problem.curvature_low, problem.curvature_high)
-    pulled = norm_above(problem.regularizer.gradient(W))
-    bent = norm_above(problem.regularizer.curvature(W))
-    public = {"radius": problem.radius, "n": problem.n}
-    signs = {"curvature_low": problem.curvature_low, "curvature_high": problem.curvature_high}
-    steep = {"slope": problem.slope, "weight_norm": norm}
+    norm, none = norm_above(W), {"weight_norm": 0.0}
+    public = {"radius": problem.radius, "n": problem.n, "weight_norm": norm}
+    pulled, bent = norm_above(problem.pull(W)), norm_above(problem.bends(W).ravel())
+    steepest = bounds.vector_sum(W).band.largest
+    bend = bounds.matrix_sum(W).span.largest
     errors = {
-        "gradient": arithmetic.gradient(curvature=curvature, added=pulled, **steep),
-        "gradient_norm": arithmetic.gradient_norm(curvature=curvature, added=pulled, **steep),
-        "hessian": arithmetic.hessian(curvature=curvature, third=problem.third, weight_norm=norm, added=bent),
-        "smallest_eigenvalue": arithmetic.smallest_eigenvalue(
-            curvature=curvature, third=problem.third, weight_norm=norm, added=bent
-        ),
+        "gradient": arithmetic.gradient(slope=steepest, curvature=0.0, **none),
+        "gradient_norm": arithmetic.gradient_norm(slope=steepest, curvature=0.0, added=pulled, **none),
+        "hessian": arithmetic.hessian(curvature=bend, third=0.0, **none),
+        "smallest_eigenvalue": arithmetic.smallest_eigenvalue(curvature=bend, third=0.0, added=bent, **none),
     }
     moves = {
-        "gradient": sensitivity.gradient_at(risk.loss, weight_norm=norm, **public),
-        "gradient_norm": sensitivity.gradient_at(risk.loss, weight_norm=norm, **public),
-        "hessian": sensitivity.hessian(**signs, **public),
-        "smallest_eigenvalue": sensitivity.smallest_eigenvalue(**signs, **public),
+        "gradient": charges.gradient_at(risk.loss, **public),
+        "gradient_norm": charges.gradient_at(risk.loss, **public),
+        "hessian": charges.hessian_at(risk.loss, **public),
+        "smallest_eigenvalue": charges.eigenvalue_at(risk.loss, **public),
     }
     for query, error in errors.items():
         assert error > 0.0
         charged = getattr(bounds, query)(W)
-        assert moves[query] + 2.0 * error * (1.0 - 1e-6) <= charged <= (moves[query] + 2.0 * error) * 1.01
-    assert bounds.gram() >= sensitivity.gram(**public) + 2.0 * arithmetic.gram()
+        assert moves[query] * (1.0 - 1e-8) + 2.0 * error <= charged
+        assert charged <= (moves[query] + 2.0 * error) * (1.0 + 1e-8)
+    gram = sensitivity.gram(radius=problem.radius, n=problem.n)
+    assert bounds.gram() >= gram + 2.0 * arithmetic.gram()
 
 
 @pytest.mark.parametrize("name", RISKS)
 def test_bounds_on_differences_hold_movement_and_rounding(name: str) -> None:
     risk = RISKS[name]
     bounds, problem, arithmetic = risk.bounds, risk.problem, risk.bounds.arithmetic
-    public = {"slope": problem.slope, "radius": problem.radius, "n": problem.n}
-    lengths = np.linalg.norm(STEPS, axis=1)
-    reach = norm_above(W) + float(lengths.max())
-    highest = bounds.highest(reach)
-    error = arithmetic.normalized_trials(
-        slope=problem.slope, highest=highest, weight_norm=norm_above(W), step_norms=list(map(float, lengths))
-    )
-    assert bounds.trials(W, STEPS) >= sensitivity.normalized_trials(**public, count=2) + 2.0 * error
+    public = {"radius": problem.radius, "n": problem.n}
     step = STEPS[1]
     error = arithmetic.difference(
-        slope=problem.slope, highest=highest, weight_norm=norm_above(W), step_norm=norm_above(step)
+        slope=problem.slope, highest=0.0, weight_norm=0.0, step_norm=norm_above(step)
     )
-    movement = sensitivity.value_difference(**public, step_norm=norm_above(step))
+    length = float(np.linalg.norm(step))
+    movement = charges.line(risk.loss, length, np.ones(1), **public) * (1.0 - 1e-11)
     assert bounds.difference(W, step) >= movement + 2.0 * error
-    grid = sensitivity.trial_grid(**public, direction_norm=norm_above(step), longest=1.0, shrink=0.5, count=4)
+    grid = charges.line(risk.loss, length, 0.5 ** np.arange(4), **public) * (1.0 - 1e-11)
     assert bounds.grid(W, step, 1.0, 0.5, 4) >= grid + 2.0 * 2.0 * error
+    trials = charges.drops(risk.loss, STEPS, **public) * (1.0 - 1e-11)
+    assert bounds.trials(W, STEPS) >= trials + 2.0 * error / norm_above(step)
+
+
+def test_steps_that_are_orthogonal_move_together_no_further_than_one() -> None:
+    bounds, steps = RISKS["logistic"].bounds, np.eye(5)[:3]
+    assert bounds.trials(W, steps) <= bounds.trials(W, steps[:1]) * (1.0 + 1e-6)
+    assert bounds.trials(W, np.repeat(steps[:1], 3, axis=0)) >= math.sqrt(3.0) * bounds.trials(
+        W, steps[:1]
+    ) * (1.0 - 1e-6)
 
 
 def test_published_sensitivities_below_the_true_ones_are_refused() -> None:

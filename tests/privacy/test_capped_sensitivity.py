@@ -18,6 +18,7 @@ from sottovoce.questions import ColumnMoments, Geometry
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
+from tests import charges
 
 LOSSES = [Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage(), PseudoHuber(0.5)]
 BOTH = [Relation.REPLACE_ONE, Relation.ZERO_OUT]
@@ -50,8 +51,8 @@ def test_no_two_records_of_capped_influence_lie_further_apart_than_the_gradient_
         public = {"weight_norm": norm, "radius": longest, "influence": 1.0, "n": 1, "target_reach": 1.0}
         public["target_reach"] = 0.0 if loss.kind is Kind.MARGIN else 1.0
         terms = contributions(loss, norm, longest, ceiling)
-        replaced = sensitivity.capped_gradient_at(loss, **public)
-        zeroed = sensitivity.capped_gradient_at(loss, **public, relation=Relation.ZERO_OUT)
+        replaced = charges.gradient_at(loss, **public)
+        zeroed = charges.gradient_at(loss, **public, relation=Relation.ZERO_OUT)
         assert farthest(terms) <= replaced * (1 + 1e-9)
         assert float(np.linalg.norm(terms, axis=1).max()) <= zeroed * (1 + 1e-9)
         if norm == 0.0:
@@ -62,8 +63,8 @@ def test_the_diameter_at_the_cap_is_no_bound_and_the_bound_is_near():
     """C ||u|| = 0.1 and records ten times as long as C."""
     public = {"weight_norm": 0.1, "n": 1}
     found = farthest(contributions(Logistic(), 0.1, 10.0, math.inf))
-    assert found > 1.05 * sensitivity.gradient_at(Logistic(), radius=1.0, **public)
-    assert found > 0.97 * sensitivity.capped_gradient_at(Logistic(), radius=10.0, influence=1.0, **public)
+    assert found > 1.05 * charges.gradient_at(Logistic(), radius=1.0, **public)
+    assert found > 0.97 * charges.gradient_at(Logistic(), radius=10.0, influence=1.0, **public)
 
 
 def test_no_pair_of_rows_moves_the_moments_past_their_joint_bound_and_one_reaches_it():
@@ -279,12 +280,12 @@ def test_a_record_that_is_zeroed_out_moves_the_value_by_all_its_loss():
     move, bound = move_and_bound(*sides, Relation.ZERO_OUT, u, np.eye(FEATURES)[:1])["value"]
     assert 0.99 * bound <= move <= bound
     public = {"weight_norm": 3.0, "radius": RADIUS, "n": 3}
-    zeroed = sensitivity.value_at(Logistic(), **public, relation=Relation.ZERO_OUT)
+    zeroed = charges.value_at(Logistic(), **public, relation=Relation.ZERO_OUT)
     assert zeroed >= move
-    assert zeroed > sensitivity.value_at(Logistic(), **public)
+    assert zeroed > charges.value_at(Logistic(), **public)
 
 
 def test_class_weights_and_influence_multiply():
     loss = class_weighted(Logistic(), (-1, 1), {-1: 0.5, 1: 3.0})
     public = {"weight_norm": 0.0, "radius": 10.0, "influence": 1.0, "n": 1}
-    assert sensitivity.capped_gradient_at(loss, **public) == pytest.approx(3.0, rel=1e-6)
+    assert charges.gradient_at(loss, **public) == pytest.approx(3.0, rel=1e-6)

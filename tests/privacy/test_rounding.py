@@ -22,6 +22,7 @@ from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, Arithmetic, gamma
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
+from tests import charges
 from tests.exact import Exact, derivatives
 from tests.strategies import ALL_LOSSES, LABELS, TARGET, attack
 
@@ -266,7 +267,7 @@ def test_float32_margins_move_the_gradient_by_no_more_than_the_replaced_record_a
 
     arithmetic = Arithmetic(n=n, dim=dim, block_length=n, radius=1.0, single_margins=True)
     error = arithmetic.gradient(slope=1.0, curvature=0.25, weight_norm=float(np.linalg.norm(w)))
-    bound = sensitivity.gradient_at(loss, weight_norm=float(np.linalg.norm(w)), radius=1.0, n=n)
+    bound = charges.gradient_at(loss, weight_norm=float(np.linalg.norm(w)), radius=1.0, n=n)
     assert float(np.linalg.norm(gradient(rows) - gradient(other))) <= bound + 2 * error
 
 
@@ -290,15 +291,15 @@ def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block
     arithmetic = Arithmetic(n=n, dim=dim, block_length=block_length, radius=1.0)
     public = {"slope": 1.0, "curvature": 0.25, "weight_norm": 10.0}
     error = arithmetic.gradient(**public, added=1.0)
-    delta = sensitivity.gradient(slope=1.0, radius=1.0, n=n)
+    delta = 2.0 / n
     assert error < 1e-6 * delta
     assert 1e-8 * delta < error
     assert arithmetic.gradient_norm(**public, added=1.0) < 1e-6 * delta
     assert arithmetic.gram() < 1e-6 * sensitivity.gram(radius=1.0, n=n)
-    curvatures = {"curvature_low": 0.0, "curvature_high": 0.25, "radius": 1.0, "n": n}
+    known = {"weight_norm": 10.0, "radius": 1.0, "n": n}
     bends = {"curvature": 0.25, "third": 0.1, "weight_norm": 10.0}
-    assert arithmetic.hessian(**bends) < 1e-6 * sensitivity.hessian(**curvatures)
-    assert arithmetic.smallest_eigenvalue(**bends) < 1e-5 * sensitivity.smallest_eigenvalue(**curvatures)
+    assert arithmetic.hessian(**bends) < 1e-6 * charges.hessian_at(losses.Logistic(), **known)
+    assert arithmetic.smallest_eigenvalue(**bends) < 1e-5 * charges.eigenvalue_at(losses.Logistic(), **known)
     step = {"highest": 10.0, "slope": 1.0, "weight_norm": 10.0, "step_norm": 0.1}
     difference = sensitivity.value_difference(slope=1.0, radius=1.0, n=n, step_norm=0.1)
     assert arithmetic.difference(**step) < 1e-6 * difference

@@ -12,13 +12,13 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss, Savage, Sigmoid
 from sottovoce.privacy import sensitivity
-from sottovoce.risks import bounds as risk_bounds
+from sottovoce.privacy import softmax_bounds as risk_bounds
 from sottovoce.risks.linear import Risk
+from tests import charges
 from tests.plain import (
     TARGET_REACH,
     Query,
     arguments,
-    curvatures,
     mean_gradient,
     mean_hessian,
     mean_value,
@@ -43,6 +43,13 @@ class Stage:
         self.weights = np.zeros(dim)
         if loss.kind is Kind.MARGIN:
             self.weights[0] = self.reach
+
+    @property
+    def public(self) -> dict[str, float]:
+        """What is known of three such records."""
+        norm = float(np.linalg.norm(self.weights))
+        reach = 0.0 if self.loss.kind is Kind.MARGIN else 1e6
+        return {"weight_norm": norm, "radius": 1.0, "n": 3, "target_reach": reach}
 
     def record(self, t: float, direction: int, sign: float = 1.0) -> tuple[Vector, float]:
         x = np.zeros(len(self.weights))
@@ -83,7 +90,7 @@ def test_opposite_records_at_the_steepest_point_attain_the_gradient_bound(loss):
     stage = Stage(loss)
     t = stage.steepest
     move = stage.move(mean_gradient, stage.record(t, 1), stage.record(t, 1, -1.0))
-    bound = sensitivity.gradient(slope=loss.slope, radius=1.0, n=3)
+    bound = 2.0 * loss.slope / 3
     assert TIGHT * bound <= move <= bound * SLACK
 
 
@@ -93,7 +100,7 @@ def test_orthogonal_or_opposite_curvatures_attain_the_hessian_bound(loss):
     orthogonal = stage.move(mean_hessian, stage.record(most, 1), stage.record(most, 3))
     parallel = stage.move(mean_hessian, stage.record(most, 1), stage.record(least, 1))
     inverted = stage.move(mean_hessian, stage.record(least, 1), stage.record(least, 3))
-    bound = sensitivity.hessian(**curvatures(loss), radius=1.0, n=3)
+    bound = charges.hessian_at(loss, **stage.public)
     assert TIGHT * bound <= max(orthogonal, parallel, inverted) <= bound * SLACK
 
 
@@ -109,7 +116,7 @@ def test_opposite_curvatures_attain_the_eigenvalue_bound(loss):
     before, after = (
         smallest_in_one_column(loss, x, np.array([-t, 0.0, 0.0]), np.zeros(1)) for t in (most, least)
     )
-    bound = sensitivity.smallest_eigenvalue(**curvatures(loss), radius=1.0, n=3)
+    bound = charges.eigenvalue_at(loss, **stage.public)
     assert TIGHT * bound <= abs(before - after) <= bound * SLACK
 
 
@@ -122,7 +129,7 @@ def test_opposite_margins_attain_the_eigenvalue_bound(loss, w, pair):
     before, after = (
         smallest_in_one_column(loss, np.array([[x], [0.5]]), np.ones(2), np.array([w])) for x in pair
     )
-    bound = sensitivity.smallest_eigenvalue(**curvatures(loss), radius=1.0, n=2)
+    bound = charges.eigenvalue_at(loss, weight_norm=abs(w), radius=1.0, n=2)
     assert TIGHT * bound <= abs(before - after) <= bound * SLACK
 
 
@@ -145,17 +152,17 @@ def test_opposite_records_attain_every_bound_on_trial_values(loss):
         here = loss.value(arguments(loss, X, y, w))
         return np.array([(here - loss.value(arguments(loss, X, y, w + a * step))).mean() for a in scales])
 
-    public = {"slope": loss.slope, "radius": 1.0, "n": 3}
+    public = {"radius": 1.0, "n": 3}
     one = stage.move(lambda *query: decreases(*query)[0], *pair)
-    bound = sensitivity.value_difference(**public, step_norm=1e-2)
+    bound = charges.line(loss, 1e-2, np.ones(1), **public)
     assert TIGHT * bound <= one <= bound * 1.0001
 
     grid = stage.move(decreases, *pair)
-    bound = sensitivity.trial_grid(**public, direction_norm=1.0, longest=1e-2, shrink=0.7, count=4)
+    bound = charges.line(loss, 1e-2, scales, **public)
     assert TIGHT * bound <= grid <= bound * 1.0001
 
     normalized = stage.move(lambda *query: decreases(*query) / (1e-2 * scales), *pair)
-    bound = sensitivity.normalized_trials(**public, count=4)
+    bound = charges.drops(loss, scales[:, None] * step, **public)
     assert TIGHT * bound <= normalized <= bound * 1.0001
 
 
@@ -167,7 +174,7 @@ def test_extreme_records_attain_the_value_bound(loss):
     else:
         sides = (np.array([far]), np.array([-TARGET_REACH])), (np.zeros((1, 2)), np.zeros(1))
     values = [mean_value(loss, X, y, w) for X, y in sides]
-    bound = sensitivity.value_at(loss, weight_norm=1.3, radius=2.0, n=1, target_reach=target_reach(loss))
+    bound = charges.value_at(loss, weight_norm=1.3, radius=2.0, n=1, target_reach=target_reach(loss))
     assert abs(values[0] - values[1]) == pytest.approx(bound, rel=1e-9)
 
 
@@ -175,7 +182,7 @@ def test_weighted_classes_attain_the_value_bound():
     loss, w = Logistic(), np.array([0.8])
     heavy = 5.0 * mean_value(loss, np.array([[-1.0]]), np.ones(1), w)
     light = 0.5 * mean_value(loss, np.array([[1.0]]), np.ones(1), w)
-    bound = sensitivity.value_at(loss, weight_norm=0.8, radius=1.0, n=1, weight=5.0, least_weight=0.5)
+    bound = charges.value_at(loss, weight_norm=0.8, radius=1.0, n=1, weight=5.0, least_weight=0.5)
     assert heavy - light == pytest.approx(bound, rel=1e-9)
 
 
@@ -215,6 +222,6 @@ def test_the_risk_attains_its_gradient_bound_at_zero_weights(loss):
     for x in ([0.6, 0.8], [-0.6, -0.8]):
         rows[3] = x
         sides.append(Risk(Records.from_arrays(rows, np.ones(7), labels=LABELS), loss).gradient(np.zeros(2)))
-    bound = sensitivity.gradient_at(loss, weight_norm=0.0, radius=1.0, n=7)
+    bound = charges.gradient_at(loss, weight_norm=0.0, radius=1.0, n=7)
     assert TIGHT * bound <= float(np.linalg.norm(sides[0] - sides[1])) <= bound
-    assert bound <= 0.9 * sensitivity.gradient(slope=loss.slope, radius=1.0, n=7)
+    assert bound <= 0.9 * 2.0 * loss.slope / 7

@@ -57,7 +57,7 @@ def test_no_answer_in_other_coordinates_is_farther_from_exact_than_its_bound(pow
     )
     risk, u = Risk(records, Logistic()).reshaped(geometry), rng.normal(size=COLUMNS) * 10.0**-power
     with mpmath.workdps(60):
-        gradient, gram = exact_answers(records, geometry, risk._inner.records._rows.weights, u)
+        gradient, gram = exact_answers(records, geometry, risk.sums._records._rows.weights, u)
         off = mpmath.norm(mpmath.matrix(risk.gradient(u).tolist()) - gradient)
         apart = mpmath.mnorm(mpmath.matrix(risk.gram().tolist()) - gram, "f")
     arithmetic, norm = risk.bounds.arithmetic, float(np.linalg.norm(u))

@@ -45,7 +45,7 @@ def test_a_flattening_answers_as_the_matrix_it_stands_for(csr, orthonormal):
     short = SoftmaxRisk(held).reshaped(Geometry(flattening=flattening, **what))
     full = SoftmaxRisk(held).reshaped(Geometry(turn=dense(flattening), **what))
     u = rng.normal(size=3 * COLUMNS)
-    counts = [risk._inner.records._rows.weights for risk in (short, full)]
+    counts = [risk.sums._records._rows.weights for risk in (short, full)]
     np.testing.assert_allclose(*counts, rtol=1e-10)
     assert np.any(counts[0] < 0.9)
     np.testing.assert_allclose(short.gradient(u), full.gradient(u), rtol=1e-9, atol=1e-12)

@@ -117,7 +117,7 @@ def test_every_answer_is_that_of_the_rows_in_the_new_coordinates(kind, csr, weig
 def test_no_record_counts_more_than_the_caps_allow(csr, turned):
     case = Case("margin", csr=csr, turned=turned)
     geometry = case.geometry
-    lengths, counts = np.linalg.norm(case.z, axis=1), case.reshaped._inner.records._rows.weights
+    lengths, counts = np.linalg.norm(case.z, axis=1), case.reshaped.sums._records._rows.weights
     assert np.all(lengths <= geometry.longest(2.0))
     assert np.all(counts * lengths <= geometry.cap)
     assert np.all(counts * lengths**2 <= geometry.ceiling * geometry.cap**2)
@@ -177,7 +177,7 @@ def test_a_blank_row_has_no_length_and_moves_no_centre():
     X = np.array([[1.0, 2.0], [np.nan, 0.0], [0.5, -1.0]])
     records = Records.from_arrays(X, [1, 1, -1], labels=(-1, 1), radius=5.0, intercept=True, invalid="zero")
     geometry = Geometry(scale=np.ones(3), cap=0.1, shift=np.array([7.0, -7.0, 0.0]), constant=2)
-    weights = Risk(records, Logistic()).reshaped(geometry)._inner.records._rows.weights
+    weights = Risk(records, Logistic()).reshaped(geometry).sums._records._rows.weights
     assert weights[1] == 1.0
     assert np.all(weights[[0, 2]] < 0.1)
 

@@ -320,7 +320,7 @@ def test_nothing_private_is_shown_or_pickled() -> None:
     risk = risk_of(*arrays())
     assert repr(risk) == "SoftmaxRisk(n=300, dim=12, classes=3, regularizer=L2(strength=0.01))"
     line = risk.along(np.zeros(12), np.ones(12))
-    assert repr(line) == f"SoftmaxLine({risk!r})"
+    assert repr(line) == f"Line({risk!r})"
     for held in (risk, line):
         with pytest.raises(sv.errors.DataError, match="never copied or pickled"):
             pickle.dumps(held)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.errors import ParameterError
-from sottovoce.privacy.bounds import Bounds
+from sottovoce.privacy.bounds import ConstantBounds
 from sottovoce.problem import Problem
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ClippedProblem(Problem):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ClippedBounds(Bounds):
+class ClippedBounds(ConstantBounds):
     """Terms of norm at most c move their mean by 2c/n. Floating point adds what summing them adds.
 
     A term depends on its example, its place and the public weights alone, and it is clipped in float64 after

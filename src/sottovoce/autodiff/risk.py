@@ -23,10 +23,10 @@ from sottovoce.autodiff.terms import Loss, Terms
 from sottovoce.data.persons import Persons
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.kernels.sums import checked_weights
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.result import Result
-from sottovoce.risks.linear import checked_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

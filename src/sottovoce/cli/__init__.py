@@ -104,7 +104,7 @@ def main() -> None:
 
 def _addresses_ran_out() -> bool:
     """Whether `ulimit -v` is so near that libraries fail to load, each with an error of its own."""
-    from sottovoce.data.machine import MEGABYTE, address_space_left
+    from sottovoce.machine import MEGABYTE, address_space_left
 
     left = address_space_left()
     return left is not None and left < 64 * MEGABYTE

@@ -23,10 +23,8 @@ from sottovoce.arrays import Vector
 from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT
-from sottovoce.data.compiling import is_compiled
 from sottovoce.data.encoding import insist_type
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.machine import memory_told
 from sottovoce.data.persons import insist_key_type, read_keys
 from sottovoce.data.pieces import Encode, Piece, PieceReader, zeros
 from sottovoce.data.schema import Schema
@@ -34,6 +32,8 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.data.sources import column_names, insist_present, located
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
+from sottovoce.machine import memory_told
+from sottovoce.trusted.compiling import is_compiled
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, TypeAlias, final
 
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.headers import checked_delimiter
-from sottovoce.data.machine import memory_told
 from sottovoce.data.textfiles import csv_chunks, csv_names
 from sottovoce.errors import DataError, ParameterError, meant
+from sottovoce.machine import memory_told
 
 Chunk: TypeAlias = tuple[int, Callable[[str], Any]]
 

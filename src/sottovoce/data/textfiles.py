@@ -10,8 +10,8 @@ from typing import Any
 
 from sottovoce.data.headers import looks_like_value
 from sottovoce.data.lines import LineReader
-from sottovoce.data.machine import memory_told
 from sottovoce.errors import DataError
+from sottovoce.machine import memory_told
 
 CSV_BLOCK_BYTES = 4 * 2**20
 HEADER_BYTES = 2**20

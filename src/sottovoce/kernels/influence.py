@@ -14,12 +14,12 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.data.compiling import is_compiled
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks
 from sottovoce.kernels.products import double, scale_sparse
 from sottovoce.privacy.rounding import gamma
 from sottovoce.questions.geometry import Geometry
+from sottovoce.trusted.compiling import is_compiled
 
 _CHUNK = 2**20
 """Entries of the dense piece into which sparse rows are turned."""

@@ -21,9 +21,10 @@ from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.threads import in_order
-from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.block_sums import Tally, tally_for
 from sottovoce.kernels.products import view_for
-from sottovoce.losses import Loss
+from sottovoce.trusted.bands import Band, Span
+from sottovoce.trusted.laws import Law
 
 _STRETCHES = 32
 _PIECE = 2**15
@@ -31,39 +32,39 @@ _PIECE = 2**15
 
 
 @over_parts
-def value(rows: Rows, loss: Loss, w: Vector) -> float:
-    """sum of phi(t_i)."""
-    return float(_tangent(rows, loss, w, sloped=False)[-1])
+def value(rows: Rows, law: Law, w: Vector, span: Span) -> float:
+    """sum of phi(t_i), each within the span."""
+    return float(_tangent(rows, law, w, None, span)[-1])
 
 
 @over_parts
-def gradient(rows: Rows, loss: Loss, w: Vector) -> Vector:
-    """sum of phi'(t_i) dt_i/dw."""
-    return _tangent(rows, loss, w, sloped=True, valued=False)[:-1].copy()
+def gradient(rows: Rows, law: Law, w: Vector, band: Band) -> Vector:
+    """sum of phi'(t_i) dt_i/dw, each phi' within the band."""
+    return _tangent(rows, law, w, band, None)[:-1].copy()
 
 
 @over_parts
-def value_and_gradient(rows: Rows, loss: Loss, w: Vector) -> tuple[float, Vector]:
-    """Both sums in one pass: the same numbers as `value` and `gradient`."""
-    total = _tangent(rows, loss, w, sloped=True)
+def value_and_gradient(rows: Rows, law: Law, w: Vector, band: Band, span: Span) -> tuple[float, Vector]:
+    """Both sums in one pass."""
+    total = _tangent(rows, law, w, band, span)
     return float(total[-1]), total[:-1].copy()
 
 
-def _tangent(rows: Rows, loss: Loss, w: Vector, sloped: bool, valued: bool = True) -> Vector:
-    tally = tally_for(rows, loss, slopes_only=not valued)
+def _tangent(rows: Rows, law: Law, w: Vector, band: Band | None, span: Span | None) -> Vector:
+    tally = tally_for(rows, law)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        tally.tangent(block, w, sloped, total)
+        tally.tangent(block, w, band, span, total)
 
     return sum_blocks(rows, (rows.dim + 1,), add, together=tally.folds)
 
 
 @over_parts
-def residual_bands(rows: Rows, loss: Loss, w: Vector, edges: Vector) -> Vector:
+def residual_bands(rows: Rows, law: Law, w: Vector, edges: Vector) -> Vector:
     """sum of q_i over rows with |t_i| at or above the first of falling edges, between two, below the last.
 
     What is not a number counts below the last: every row is counted once."""
-    tally, rising = tally_for(rows, loss), -np.asarray(edges)
+    tally, rising = tally_for(rows, law), -np.asarray(edges)
 
     def add(_: int, block: Block, total: Vector) -> None:
         here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
@@ -75,49 +76,50 @@ def residual_bands(rows: Rows, loss: Loss, w: Vector, edges: Vector) -> Vector:
 
 
 @over_parts
-def hessian(rows: Rows, loss: Loss, w: Vector) -> Matrix:
-    """sum of phi''(t_i) x_i x_i', exactly symmetric."""
-    view, tally, convex = view_for(rows), tally_for(rows, loss), loss.curvature_low == 0.0
-
-    def add(_: int, block: Block, total: Vector) -> None:
-        view(block.features).add_outer(total, tally.curvatures(block, w), convex)
-
-    return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
+def hessian(rows: Rows, law: Law, w: Vector, span: Span) -> Matrix:
+    """sum of phi''(t_i) x_i x_i', each phi'' within the span; exactly symmetric."""
+    tally = tally_for(rows, law)
+    return _outer(rows, lambda block: tally.curvatures(block, w, span), convex=span.low >= 0.0)
 
 
 @over_parts
-def information(rows: Rows, loss: Loss, w: Vector) -> Matrix:
-    """sum of q_i^2 phi''(t_i) x_i x_i', exactly symmetric."""
-    tally = tally_for(rows, loss)
-    return _outer(rows, lambda block: _counted(tally.curvatures(block, w), block))
+def information(rows: Rows, law: Law, w: Vector, span: Span) -> Matrix:
+    """sum of q_i^2 phi''(t_i) x_i x_i', each phi'' within the span; exactly symmetric."""
+    tally = tally_for(rows, law)
+
+    def factors(block: Block) -> Vector:
+        return _counted(tally.curvatures(block, w, span), block)
+
+    return _outer(rows, factors, convex=span.low >= 0.0)
 
 
 @over_parts
-def score_moment(rows: Rows, loss: Loss, w: Vector) -> Matrix:
-    """sum of q_i^2 phi'(t_i)^2 x_i x_i', exactly symmetric; a class weight counts as q_i does."""
-    tally = tally_for(rows, loss)
+def score_moment(rows: Rows, law: Law, w: Vector, band: Band) -> Matrix:
+    """sum of q_i^2 phi'(t_i)^2 x_i x_i', each phi' within the band; a class weight counts as q_i does."""
+    tally = tally_for(rows, law)
+    return _outer(rows, lambda block: np.square(slopes(tally, law, block, w, band)), convex=True)
 
-    def squares(block: Block) -> Vector:
-        here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
-        tally.margins(block, w, w, here, unused)
-        pull = loss.pull(block.targets)
-        slopes = _counted(loss.first(here) if pull is None else loss.first(here) - pull, block)
-        relative = loss.relative(block.targets)
-        return np.square(slopes if relative is None else slopes * relative)
 
-    return _outer(rows, squares)
+def slopes(tally: Tally, law: Law, block: Block, w: Vector, band: Band) -> Vector:
+    """q_i phi'(t_i) of a block, phi' within the band; a class weight counts as q_i does."""
+    here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
+    tally.margins(block, w, w, here, unused)
+    found = _counted(band.clamped(here, law.slopes(here, block.targets)), block)
+    if law.negative == law.positive == 1.0:
+        return found
+    return found * np.where(block.targets > 0.0, law.positive, law.negative)
 
 
 def _counted(factors: Vector, block: Block) -> Vector:
     return factors if block.weights is None else factors * block.weights
 
 
-def _outer(rows: Rows, factors: Callable[[Block], Vector]) -> Matrix:
-    """sum of f_i x_i x_i', f_i >= 0."""
+def _outer(rows: Rows, factors: Callable[[Block], Vector], *, convex: bool) -> Matrix:
+    """sum of f_i x_i x_i'; `convex` says that no f_i is below 0."""
     view = view_for(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        view(block.features).add_outer(total, factors(block), convex=True)
+        view(block.features).add_outer(total, factors(block), convex)
 
     return view.matrix(sum_blocks(rows, view.room(rows.dim), add), rows.dim)
 
@@ -169,12 +171,13 @@ def moments(rows: Rows) -> Matrix:
 
 
 @over_parts
-def trials(rows: Rows, loss: Loss, w: Vector, directions: Matrix) -> Vector:
-    """sum of phi(t_i) - phi(t_ij) for each direction p_j, t_ij at w + p_j; differences row by row."""
-    tally, steps = tally_for(rows, loss), np.ascontiguousarray(directions)
+def trials(rows: Rows, law: Law, w: Vector, directions: Matrix, steepest: float) -> Vector:
+    """sum of phi(t_i) - phi(t_ij) for each direction p_j, t_ij at w + p_j; differences row by row, each
+    within steepest |t_ij - t_i|."""
+    tally, steps = tally_for(rows, law), np.ascontiguousarray(directions)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        tally.trials(block, w, steps, total)
+        tally.trials(block, w, steps, steepest, total)
 
     return sum_blocks(rows, (len(steps),), add)
 
@@ -183,25 +186,26 @@ def trials(rows: Rows, loss: Loss, w: Vector, directions: Matrix) -> Vector:
 class Margins(Sealed):
     """t_i at w and how fast it moves along a direction, kept for every row: a trial length is O(n)."""
 
-    def __init__(self, rows: Rows, loss: Loss, w: Vector, direction: Vector) -> None:
+    def __init__(self, rows: Rows, law: Law, w: Vector, direction: Vector, steepest: float) -> None:
         self._rows = rows
-        self._tally = tally_for(rows, loss)
+        self._steepest = steepest
+        self._tally = tally_for(rows, law)
         self.here, self.moves, self._marks = np.empty(rows.n), np.empty(rows.n), np.empty(rows.n)
 
         def fill(index: int, block: Block, _: Vector) -> None:
             span = rows.span(index)
             self._tally.margins(block, w, direction, self.here[span], self.moves[span])
-            self._marks[span] = self._tally.marks(self.here[span])
+            self._marks[span] = self._tally.marks(self.here[span], block.targets)
 
         sum_blocks(rows, (), fill)
 
     def decrease(self, length: float) -> float:
-        """sum of phi(t_i) - phi(t_i + length u_i); differences are taken row by row."""
+        """sum of phi(t_i) - phi(t_i + length u_i), row by row, each within steepest |length u_i|."""
 
         def add(index: int, total: Vector) -> None:
             span = slice(index * _PIECE, (index + 1) * _PIECE)
             kept = (self.here[span], self.moves[span], self._marks[span], self._rows.targets[span])
-            total += self._tally.drop(length, *kept, self._rows.weights_in(span))
+            total += self._tally.drop(self._steepest, length, *kept, self._rows.weights_in(span))
 
         return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
 

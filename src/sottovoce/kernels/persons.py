@@ -17,33 +17,36 @@ from sottovoce.data.blocks import Block
 from sottovoce.data.persons import Persons
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.passes import slopes
 from sottovoce.kernels.products import double, scale_sparse
 from sottovoce.kernels.softmax import residuals
-from sottovoce.losses import Kind, Loss
+from sottovoce.trusted.bands import Band
+from sottovoce.trusted.laws import Law, Placing
 
 
-def score_moment(rows: Rows, persons: Persons, loss: Loss, w: Vector) -> Matrix:
-    """sum over persons of ss' for a linear model, exactly symmetric."""
-    tally = tally_for(rows, loss)
+def score_moment(rows: Rows, persons: Persons, law: Law, w: Vector, band: Band) -> Matrix:
+    """sum over persons of ss' for a linear model, each phi' within the band; exactly symmetric."""
+    tally = tally_for(rows, law)
 
     def factors(block: Block) -> Matrix:
-        here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
-        tally.margins(block, w, w, here, unused)
-        slopes, relative, pull = loss.first(here), loss.relative(block.targets), loss.pull(block.targets)
-        slopes = slopes if pull is None else slopes - pull
-        slopes = slopes if relative is None else slopes * relative
-        return (slopes * block.targets if loss.kind is Kind.MARGIN else slopes)[None]
+        found = slopes(tally, law, block, w, band)
+        return (found * block.targets if law.placing is Placing.MARGIN else found)[None]
 
     return _moment(rows, persons, rows.dim, factors)
 
 
 def softmax_score_moment(rows: Rows, persons: Persons, weights: Matrix) -> Matrix:
     """sum over persons of ss', s being (p - e_y) (x) x summed over rows, class by class."""
-    return _moment(rows, persons, weights.size, lambda block: residuals(block, weights))
+
+    def factors(block: Block) -> Matrix:
+        held = residuals(block, weights)
+        return held if block.weights is None else held * block.weights
+
+    return _moment(rows, persons, weights.size, factors)
 
 
 def _moment(rows: Rows, persons: Persons, dim: int, factors: Callable[[Block], Matrix]) -> Matrix:
-    """sum of ss', s stacked from sums of f x over a person's rows, an f for each block of weights."""
+    """sum of ss', s stacked from sums of f x over a person's rows, a weighted f for each block of weights."""
     scores = np.zeros((persons.n, dim))
     for index, block in enumerate(rows.read()):
         owners = persons.owners_in(rows.span(index))
@@ -51,9 +54,7 @@ def _moment(rows: Rows, persons: Persons, dim: int, factors: Callable[[Block], M
         people, slots = np.unique(owners[known], return_inverse=True)
         ones = np.ones(known.size)
         gather = sparse.csr_array((ones, (slots, known)), shape=(people.size, owners.size))
-        held = factors(block)
-        counted = held if block.weights is None else held * block.weights
-        wide = double(block.features)
+        counted, wide = factors(block), double(block.features)
         scores[people] += np.hstack([_dense(gather @ _scaled(wide, factor)) for factor in counted])
     moment = np.zeros((dim, dim))
     for start in range(0, persons.n, rows.block_length):

@@ -18,8 +18,8 @@ from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
-from sottovoce.data.compiling import is_compiled
 from sottovoce.data.rows import Rows
+from sottovoce.trusted.compiling import is_compiled
 
 _scratch = threading.local()
 

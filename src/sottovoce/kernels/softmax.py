@@ -16,7 +16,6 @@ from scipy import sparse
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.data.compiling import is_compiled
 from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks, sum_in_order
@@ -28,6 +27,7 @@ from sottovoce.kernels.products import (
     symmetric,
     view_for,
 )
+from sottovoce.trusted.compiling import is_compiled
 
 Codes = NDArray[np.intp]
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
-from sottovoce.data.compiling import give_up, is_compiled
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import DenseRows, Rows
 from sottovoce.losses import Logistic
+from sottovoce.trusted.bands import Band, Span
+from sottovoce.trusted.compiling import give_up, is_compiled
 
 _begun: set[str] = set()
 _beginning = threading.Lock()
@@ -62,23 +63,25 @@ def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     from sottovoce.kernels.compiled.compact_sums import CompactTally
     from sottovoce.kernels.compiled.lengths import counts
     from sottovoce.kernels.compiled.products import DenseView
-    from sottovoce.kernels.compiled.twins import twin_of
     from sottovoce.questions.geometry import Geometry
 
-    twin = twin_of(Logistic())
-    assert twin is not None
-    rows = _made_up(layout)
-    block, tally = rows.block(0), (DenseTally if layout is None else CompactTally)(twin)
+    law, rows, span = Logistic().law, _made_up(layout), Span(0.0, 1.0)
+    band = Band(-1.0, 1.0, np.zeros(1), np.zeros(1))
+    block, tally = rows.block(0), (DenseTally if layout is None else CompactTally)(law)
     view = (DenseView if layout is None else CompiledCompactView)(block.features)
     total = np.zeros(view.room(rows.dim))
     w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
-    yield lambda: tally.tangent(block, w, True, np.zeros(rows.dim + 1))
-    yield lambda: tally.curvatures(block, w)
+    yield lambda: tally.tangent(block, w, band, None, np.zeros(rows.dim + 1))
+    yield lambda: tally.tangent(block, w, band, span, np.zeros(rows.dim + 1))
+    yield lambda: tally.tangent(block, w, None, span, np.zeros(rows.dim + 1))
+    yield lambda: tally.curvatures(block, w, span)
     yield lambda: view.add_outer(total, here, convex=True)
     yield lambda: view.add_outer(total, block.weights, convex=True)
-    yield lambda: tally.trials(block, w, np.zeros((1, rows.dim)), np.zeros(1))
+    yield lambda: tally.trials(block, w, np.zeros((1, rows.dim)), 1.0, np.zeros(1))
     yield lambda: tally.margins(block, w, w, here, moves)
-    yield lambda: tally.drop(1.0, here, moves, tally.marks(here), block.targets, block.weights)
+    yield lambda: tally.drop(
+        1.0, 1.0, here, moves, tally.marks(here, block.targets), block.targets, block.weights
+    )
     yield lambda: view.gather(view.times(w))
     yield lambda: view.gather(block.targets)
     yield lambda: view.add_moments(np.zeros((2, rows.dim)), block.weights, rows.n)

@@ -1,4 +1,7 @@
-"""What every scalar loss promises: values, two derivatives, and the constants that bound them."""
+"""Losses: a scalar function with two derivatives, the constants that bound them, and bands to clamp them to.
+
+Privacy does not rest on any of it: what the function returns is clamped where it is summed up, to the band
+that was charged for. Constants plan steps; a wrong one costs accuracy."""
 
 from __future__ import annotations
 
@@ -6,21 +9,27 @@ import enum
 import math
 import numbers
 import sys
-from abc import ABC, abstractmethod
+from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, final
 
 import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
+from sottovoce.trusted.bands import BINS, Band, Span
+from sottovoce.trusted.laws import Law, Placing, Scalar
 
 SMALLEST_SCALE = 1e-6
 LARGEST_SCALE = 1e6
-# A larger |t| may count as this one: times or over any scale it is still a float.
-LARGEST_ARGUMENT = 1e300
+_SEEN = 8
+"""Points of a bin at which its band is read off, besides one end."""
+
+_SCALES = 10.0 ** np.concatenate([np.linspace(-9.0, 9.0, 361), np.linspace(-3.0, 3.0, 1501)])
+"""Distances from a landmark at which a loss is looked at, however wide the bins."""
 
 
 class Kind(enum.Enum):
@@ -52,15 +61,28 @@ class Constants:
 class Loss(ABC):
     """A scalar loss phi(t), nonnegative, three times differentiable, with a bounded slope.
 
+    `scalar` is the function (t, y, *numbers) -> (phi, phi', phi''), `numbers` what it takes besides.
     On t <= 0 it never rises with t; a margin loss goes on falling, a residual loss is even. A count's loss is
     phi(t) - y t with y in [0, 1]: phi alone rises, and `slope` bounds |phi'(t) - y|.
     Arrays of any shape go in, float64 arrays of that shape come out, finite for every finite t.
-    phi' and phi'' are clamped to their declared ranges, so that sensitivities hold for what is computed.
     """
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
     unit: ClassVar[Constants]
+    scalar: ClassVar[Scalar]
+    landmarks: ClassVar[tuple[float, ...]] = (0.0,)
+    """Where the loss changes most."""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What `scalar` takes besides t and y."""
+        return ()
+
+    @cached_property
+    def law(self) -> Law:
+        """The loss as passes over records take it: checked to depend on one record's numbers alone."""
+        return Law(type(self).scalar, _PLACING[self.kind], self.numbers, self.shift)
 
     @cached_property
     def constants(self) -> Constants:
@@ -102,24 +124,15 @@ class Loss(ABC):
         """What is taken from <x, w> for a count; 0 for others."""
         return 0.0
 
-    def pull(self, targets: Vector) -> Vector | None:
-        """y where the loss is phi(t) - y t, None where it is phi(t)."""
-        return targets if self.kind is Kind.COUNT else None
-
     @property
     def is_likelihood(self) -> bool:
         """Whether exp(-phi(t)) is the probability of a label with margin t."""
         return False
 
-    def relative(self, targets: Vector) -> Vector | None:
-        """How much the records with these labels count, at most 1; None: all alike."""
-        return None
-
     @property
     def is_limitable(self) -> bool:
         """Whether its slopes may be limited: convex, and phi(t) alone for all records alike."""
-        ones = np.ones(1)
-        return self.curvature_low == 0.0 and self.relative(ones) is None and self.pull(ones) is None
+        return self.curvature_low == 0.0 and self.kind is not Kind.COUNT
 
     def limited(self, limit: float) -> Loss:
         """A convex loss in this one's place with |phi'| at most `limit`: linear where this one is steeper."""
@@ -127,43 +140,53 @@ class Loss(ABC):
 
         return Limited(self, limit)
 
-    @property
-    def least_relative(self) -> float:
-        """The least that a record can count."""
-        return 1.0
-
     @final
     def value(self, t: Vector) -> Vector:
         """phi(t)."""
-        t = np.asarray(t, dtype=np.float64)
-        with np.errstate(under="ignore"):
-            return self._below_ceiling(self._value(t, *self._stage(t)))
+        found = self._each(t, self._values)
+        return np.asarray(np.minimum(found, self.ceiling) if self.ceiling < math.inf else found)
 
     @final
     def first(self, t: Vector) -> Vector:
         """phi'(t), within [-slope, slope]."""
-        t = np.asarray(t, dtype=np.float64)
-        with np.errstate(under="ignore"):
-            first = self._first(t, *self._stage(t))
-        return np.clip(first, -self.slope, self.slope, out=first)
+        found = self._each(t, self._slopes)
+        return np.clip(found, -self.slope, self.slope, out=found)
 
     @final
     def second(self, t: Vector) -> Vector:
         """phi''(t), within [-curvature_low, curvature_high]."""
-        t = np.asarray(t, dtype=np.float64)
-        with np.errstate(under="ignore"):
-            second = self._second(t, *self._stage(t))
-        return np.clip(second, -self.curvature_low, self.curvature_high, out=second)
+        found = self._each(t, self._curvatures)
+        return np.clip(found, -self.curvature_low, self.curvature_high, out=found)
 
-    @final
-    def value_and_first(self, t: Vector) -> tuple[Vector, Vector]:
-        """phi(t) and phi'(t) from one exponential: the same numbers as `value` and `first`."""
-        t = np.asarray(t, dtype=np.float64)
-        with np.errstate(under="ignore"):
-            stage = self._stage(t)
-            first = self._first(t, *stage)
-            value = self._below_ceiling(self._value(t, *stage))
-        return value, np.clip(first, -self.slope, self.slope, out=first)
+    def _values(self, t: Vector) -> Vector:
+        return self.law.values(t, self._plainest(t))
+
+    def _slopes(self, t: Vector) -> Vector:
+        return self.law.slopes(t, self._plainest(t))
+
+    def _curvatures(self, t: Vector) -> Vector:
+        return self.law.curvatures(t, self._plainest(t))
+
+    def _plainest(self, t: Vector) -> Vector:
+        """Targets with which the loss is phi(t) alone."""
+        return np.full(t.size, float(self.kind is Kind.MARGIN))
+
+    def _each(self, t: Vector, function: Callable[[Vector], Vector]) -> Vector:
+        held = np.asarray(t, dtype=np.float64)
+        found = function(np.ascontiguousarray(held).reshape(-1)) * self.law.heaviest
+        return np.asarray(found.reshape(held.shape))
+
+    def slope_band(self, first: float, last: float) -> Band:
+        """What phi' takes in every bin of [first, last], seen at some points of it."""
+        return _band(self.law, self.landmarks, first, last)
+
+    def value_span(self, first: float, last: float) -> Span:
+        """What phi takes in [first, last], seen at some points of it."""
+        return _span(self.law, self.landmarks, "values", first, last)
+
+    def curvature_span(self, first: float, last: float) -> Span:
+        """What phi'' takes in [first, last], seen at some points of it."""
+        return _span(self.law, self.landmarks, "curvatures", first, last)
 
     @final
     def slope_within(self, reach: float) -> float:
@@ -191,27 +214,61 @@ class Loss(ABC):
             highest = self.value(np.array([-checked_reach(reach)])).item()
         return min(self.ceiling, round_up(highest), sys.float_info.max)
 
-    @final
-    def _below_ceiling(self, value: Vector) -> Vector:
-        if self.ceiling < math.inf:
-            np.minimum(value, self.ceiling, out=value)
-        return value
 
-    @abstractmethod
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        """New arrays that value and derivatives share: the exponential or the root, made once."""
+_PLACING = {
+    Kind.MARGIN: Placing.MARGIN,
+    Kind.RESIDUAL: Placing.RESIDUAL,
+    Kind.COUNT: Placing.SHIFTED,
+}
 
-    @abstractmethod
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        """phi from the stage, nonnegative. May return an array of the stage; writes on none."""
 
-    @abstractmethod
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        """phi' from the stage as a new array."""
+@lru_cache(maxsize=1024)
+def _band(law: Law, landmarks: tuple[float, ...], first: float, last: float) -> Band:
+    within, beside = _looked_at(landmarks, first, last)
+    seen = _ends(law, "slopes", within.ravel()).reshape(-1, *within.shape)
+    lo, hi = seen.min(axis=(0, 2)), seen.max(axis=(0, 2))
+    beside = np.concatenate([beside, *_closer(law, "slopes", np.concatenate([within.ravel(), beside]))])
+    place = np.clip((beside - first) * (BINS / (last - first)), 0.0, BINS - 1.0).astype(np.intp)
+    for slopes in _ends(law, "slopes", beside):
+        np.minimum.at(lo, place, slopes)
+        np.maximum.at(hi, place, slopes)
+    return Band(first, last, lo, hi)
 
-    @abstractmethod
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        """phi'' from the stage as a new array."""
+
+@lru_cache(maxsize=1024)
+def _span(law: Law, landmarks: tuple[float, ...], which: str, first: float, last: float) -> Span:
+    within, beside = _looked_at(landmarks, first, last)
+    t = np.concatenate([within.ravel(), beside])
+    seen = _ends(law, which, np.concatenate([t, *_closer(law, which, t)]))
+    return Span(float(seen.min()), float(seen.max()))
+
+
+def _looked_at(landmarks: tuple[float, ...], first: float, last: float) -> tuple[Vector, Vector]:
+    """Points of every bin, its ends among them, and points about the landmarks."""
+    steps = np.arange(BINS)[:, None] + np.linspace(0.0, 1.0, _SEEN + 1)
+    about = np.concatenate([centre + np.r_[-_SCALES, 0.0, _SCALES] for centre in landmarks])
+    return first + steps * ((last - first) / BINS), about[(about >= first) & (about <= last)]
+
+
+def _closer(law: Law, which: str, t: Vector) -> list[Vector]:
+    """Points between the neighbours of the least and the largest that was seen, twice over."""
+    found: list[Vector] = []
+    for extreme in (np.argmin, np.argmax):
+        near = np.unique(t)
+        for _ in range(2):
+            seen = _ends(law, which, near)
+            best = int(extreme(seen.min(axis=0) if extreme is np.argmin else seen.max(axis=0)))
+            near = np.linspace(near[max(0, best - 1)], near[min(near.size - 1, best + 1)], 65)
+            found.append(near)
+    return found
+
+
+def _ends(law: Law, which: str, t: Vector) -> Vector:
+    """What the law says at t, of a count for its least and its largest y; a row each."""
+    t = np.ascontiguousarray(t)
+    ends = (0.0, 1.0) if law.placing is Placing.SHIFTED else (float(law.placing is Placing.MARGIN),)
+    seen = np.stack([getattr(law, which)(t, np.full(t.size, y)) for y in ends])
+    return np.asarray(np.clip(np.nan_to_num(seen), -1e59, 1e59))
 
 
 def round_up(number: float) -> float:

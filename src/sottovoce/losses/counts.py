@@ -6,16 +6,20 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import numpy as np
+from sottovoce.losses.base import Constants, Kind, Loss, checked_scale
+from sottovoce.losses.residual import LARGEST
+from sottovoce.trusted.laws import Scalar
+from sottovoce.trusted.vocabulary import decay, fading
 
-from sottovoce.arrays import Vector
-from sottovoce.losses.base import LARGEST_ARGUMENT, Constants, Kind, Loss, checked_scale
 
-FADING = 2.0
-"""How fast the curvature dies out past the declared bound."""
-
-# A t past which e^{-2t} is zero next to 1.
-_FAR = 400.0
+def poisson(t: float, y: float) -> tuple[float, float, float]:
+    """g - y t, g' - y and g'', with e^t before 0 and e^{-2t} behind it."""
+    s = min(t, LARGEST)
+    e = decay(2.0 * s if s > 0.0 else s)
+    fall = fading(2.0 * s if s > 0.0 else s)
+    value = e if s <= 0.0 else 1.0 + 1.5 * s - 0.25 * fall
+    slope = e if s <= 0.0 else 1.0 + 0.5 * fall
+    return value - y * t, slope - y, e
 
 
 @final
@@ -33,6 +37,7 @@ class Poisson(Loss):
     high: float
 
     name: ClassVar[str] = "poisson"
+    scalar: ClassVar[Scalar] = staticmethod(poisson)
     kind: ClassVar[Kind] = Kind.COUNT
     unit: ClassVar[Constants] = Constants(
         slope=1.5, curvature_low=0.0, curvature_high=1.0, third=2.0, bend=2.0
@@ -44,19 +49,3 @@ class Poisson(Loss):
     @property
     def shift(self) -> float:
         return math.log(self.high)
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        """e^t before 0, e^{-2t} - 1 behind it."""
-        return np.exp(np.clip(t, -LARGEST_ARGUMENT, 0.0)), np.expm1(-FADING * np.clip(t, 0.0, _FAR))
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        rate, fall = stage
-        return np.asarray(rate + np.maximum(t, 0.0) * (1.0 + 1.0 / FADING) + fall / FADING**2)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        rate, fall = stage
-        return np.asarray(rate - fall / FADING)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        rate, _ = stage
-        return np.asarray(np.where(t > 0.0, np.exp(-FADING * np.clip(t, 0.0, _FAR)), rate))

@@ -12,6 +12,8 @@ import numpy as np
 from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
 from sottovoce.losses.base import Constants, Kind, Loss, checked_number
+from sottovoce.trusted.bands import Band
+from sottovoce.trusted.laws import Law
 
 JUMP = 1e300
 """phi'' jumps where the limit is reached; a bound this large refuses whatever needs a Lipschitz phi''."""
@@ -59,10 +61,18 @@ class Limited(Loss):
             low, high = (middle, high) if steeper else (low, middle)
         return low
 
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        return ()
+    @property
+    def landmarks(self) -> tuple[float, ...]:  # type: ignore[override]  # those of the loss it is made of
+        return self.base.landmarks
 
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
+    @property
+    def law(self) -> Law:
+        return self.base.law
+
+    def slope_band(self, first: float, last: float) -> Band:
+        return self.base.slope_band(first, last).within(-self.limit, self.limit)
+
+    def _values(self, t: Vector) -> Vector:
         corner = self.corner
         if corner == -math.inf:
             return self.base.value(t)
@@ -70,8 +80,5 @@ class Limited(Loss):
         here = self.base.value(np.where(past > 0.0, corner, t))
         return np.asarray(here + self.limit * np.maximum(past, 0.0))
 
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        return self.base.first(t)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
+    def _curvatures(self, t: Vector) -> Vector:
         return np.where(np.abs(self.base.first(t)) < self.limit, self.base.second(t), 0.0)

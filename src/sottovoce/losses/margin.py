@@ -12,32 +12,42 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, final
 
-import numpy as np
-
-from sottovoce.arrays import Vector
-from sottovoce.losses.base import LARGEST_ARGUMENT, Constants, Kind, Loss, at_least, checked_scale, round_up
+from sottovoce.losses.base import Constants, Kind, Loss, at_least, checked_scale, round_up
 from sottovoce.losses.unbiased import LEAST_LIMIT, UnbiasedLimited
-
-# Past this exponent e^s nears the largest float while 1 + e^s = e^s has long been exact.
-LARGEST_EXPONENT = 709.0
-
-
-def _exponential(s: Vector) -> Vector:
-    """e^s in place, finite."""
-    np.minimum(s, LARGEST_EXPONENT, out=s)
-    return np.exp(s, out=s)
+from sottovoce.trusted.laws import Scalar
+from sottovoce.trusted.vocabulary import decay, log_unit
 
 
-def _share(odds: Vector) -> Vector:
-    """1/(1 + odds)."""
-    share = np.add(odds, 1.0, out=np.empty_like(odds))
-    return np.divide(1.0, share, out=share)
+def logistic(t: float, y: float) -> tuple[float, float, float]:
+    """With e = exp(-|t|) in (0, 1] nothing overflows or cancels: 1/(1 + e^t) is e/(1 + e) or 1/(1 + e), and
+    log(1 + e^-t) = max(-t, 0) + log(1 + e)."""
+    e = decay(t)
+    share = 1.0 / (1.0 + e)
+    p = e * share if t >= 0.0 else share
+    return max(-t, 0.0) + log_unit(e), -p, e * share * share
 
 
-def _minus_share(odds: Vector) -> Vector:
-    """-odds/(1 + odds)."""
-    share = np.subtract(-1.0, odds, out=np.empty_like(odds))
-    return np.divide(odds, share, out=share)
+def softplus_hinge(t: float, y: float, sharpness: float) -> tuple[float, float, float]:
+    s = sharpness * (t - 1.0)
+    e = decay(s)
+    share = 1.0 / (1.0 + e)
+    p = e * share if s >= 0.0 else share
+    return max(1.0 - t, 0.0) + log_unit(e) / sharpness, -p, sharpness * e * share * share
+
+
+def sigmoid(t: float, y: float) -> tuple[float, float, float]:
+    e = decay(t)
+    share = 1.0 / (1.0 + e)
+    p = e * share if t >= 0.0 else share
+    bend = e * share * share * (1.0 - e) * share
+    return min(p, 1.0), -e * share * share, bend if t >= 0.0 else -bend
+
+
+def savage(t: float, y: float) -> tuple[float, float, float]:
+    e = decay(t)
+    share = 1.0 / (1.0 + e)
+    p = e * share if t >= 0.0 else share
+    return p * p, -2.0 * p * e * share * share, 2.0 * p * e * share * share * (2.0 - 3.0 * p)
 
 
 @final
@@ -51,6 +61,7 @@ class Logistic(Loss):
 
     name: ClassVar[str] = "logistic"
     kind: ClassVar[Kind] = Kind.MARGIN
+    scalar: ClassVar[Scalar] = staticmethod(logistic)
     unit: ClassVar[Constants] = Constants(
         slope=1.0,
         curvature_low=0.0,
@@ -67,25 +78,6 @@ class Logistic(Loss):
         """Records weighed by their predictions, which moves no minimizer; cut off where that cannot be."""
         return UnbiasedLimited(limit) if limit >= LEAST_LIMIT else super().limited(limit)
 
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        return (_exponential(np.negative(t, out=np.empty_like(t))),)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        value = np.log1p(odds, out=np.empty_like(odds))
-        # log(1 + e^-t) >= -t, and equals it where the exponential was cut off.
-        return np.maximum(value, -t, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        return _minus_share(odds)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        share = _share(odds)
-        second = np.multiply(odds, share, out=np.empty_like(odds))
-        return np.multiply(second, share, out=second)
-
 
 @final
 @dataclass(frozen=True)
@@ -99,10 +91,16 @@ class SoftplusHinge(Loss):
 
     name: ClassVar[str] = "softplus-hinge"
     kind: ClassVar[Kind] = Kind.MARGIN
+    scalar: ClassVar[Scalar] = staticmethod(softplus_hinge)
+    landmarks: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     unit: ClassVar[Constants] = Logistic.unit
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sharpness", checked_scale("sharpness", self.sharpness))
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.sharpness,)
 
     @cached_property
     def constants(self) -> Constants:
@@ -114,30 +112,6 @@ class SoftplusHinge(Loss):
             third=at_least(sharpness**2 * Fraction(self.unit.third)),
             bend=at_least(sharpness),
         )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        odds = np.subtract(1.0, t, out=np.empty_like(t))
-        np.clip(odds, -LARGEST_ARGUMENT, LARGEST_EXPONENT / self.sharpness, out=odds)
-        odds *= self.sharpness
-        return (np.exp(odds, out=odds),)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        value = np.log1p(odds, out=np.empty_like(odds))
-        value /= self.sharpness
-        return np.maximum(value, 1.0 - t, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        return _minus_share(odds)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        share = _share(odds)
-        second = np.multiply(odds, share, out=np.empty_like(odds))
-        second *= share
-        second *= self.sharpness
-        return second
 
 
 @final
@@ -151,6 +125,7 @@ class Sigmoid(Loss):
 
     name: ClassVar[str] = "sigmoid"
     kind: ClassVar[Kind] = Kind.MARGIN
+    scalar: ClassVar[Scalar] = staticmethod(sigmoid)
     unit: ClassVar[Constants] = Constants(
         slope=0.25,
         curvature_low=Logistic.unit.third,
@@ -159,28 +134,6 @@ class Sigmoid(Loss):
         ceiling=1.0,
         steepest=0.0,
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        odds = _exponential(t.copy())
-        return odds, _share(odds)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        _, share = stage
-        return share
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        odds, share = stage
-        first = np.multiply(odds, share, out=np.empty_like(odds))
-        first *= share
-        return np.negative(first, out=first)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        odds, share = stage
-        second = np.multiply(odds, share, out=np.empty_like(odds))
-        tilt = np.subtract(second, share, out=np.empty_like(odds))
-        second *= share
-        second *= tilt
-        return second
 
 
 def _savage_second(p: float) -> float:
@@ -210,6 +163,7 @@ class Savage(Loss):
 
     name: ClassVar[str] = "savage"
     kind: ClassVar[Kind] = Kind.MARGIN
+    scalar: ClassVar[Scalar] = staticmethod(savage)
     unit: ClassVar[Constants] = Constants(
         slope=at_least(Fraction(8, 27)),
         curvature_low=round_up(-_savage_second((15.0 + math.sqrt(33.0)) / 24.0)),
@@ -218,27 +172,3 @@ class Savage(Loss):
         ceiling=1.0,
         steepest=math.log(2.0),
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        odds = _exponential(t.copy())
-        return odds, _share(odds)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        _, share = stage
-        return np.square(share, out=np.empty_like(share))
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        odds, share = stage
-        first = np.multiply(odds, share, out=np.empty_like(odds))
-        first *= share
-        first *= share
-        first *= -2.0
-        return first
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        odds, share = stage
-        second = np.multiply(odds, share, out=np.empty_like(odds))
-        second *= share
-        second *= share
-        second *= np.multiply(share, -6.0) + 4.0
-        return second

@@ -12,14 +12,36 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import numpy as np
+from sottovoce.losses.base import Constants, round_up
+from sottovoce.losses.residual import LARGEST, SQUARED, Scaled
+from sottovoce.trusted.laws import Scalar
+from sottovoce.trusted.vocabulary import decay, fading, log_sum
 
-from sottovoce.arrays import Vector
-from sottovoce.losses.base import LARGEST_ARGUMENT, Constants, round_up
-from sottovoce.losses.residual import ROOT_CUT, Scaled
+TAIL = 30.0
+"""A |u| past which e^{-u^2} is zero."""
 
-# A |u| past which e^{-u^2} is zero.
-TAIL_CUT = 30.0
+
+def cauchy(t: float, y: float, c: float) -> tuple[float, float, float]:
+    """log(1 + u^2) = 2 log(1 + |u| (|u|/(1 + sqrt(1 + u^2)))): the square may pass the largest float."""
+    size = min(abs(t), LARGEST) / c
+    u = min(max(t / c, -SQUARED), SQUARED)
+    growth = 1.0 + u * u
+    inverse = 1.0 / growth
+    value = c * c * log_sum(min(size / (1.0 + math.sqrt(growth)), 1.0) * size)
+    return value, c * (u / growth), (2.0 * inverse - 1.0) * inverse
+
+
+def geman_mcclure(t: float, y: float, c: float) -> tuple[float, float, float]:
+    u = min(max(t / c, -SQUARED), SQUARED)
+    inverse = 1.0 / (1.0 + u * u)
+    value = 0.5 * c * c * min(u * u * inverse, 1.0)
+    return value, c * (u * inverse * inverse), (4.0 * inverse - 3.0) * inverse * inverse
+
+
+def welsch(t: float, y: float, c: float) -> tuple[float, float, float]:
+    u = min(max(t / c, -TAIL), TAIL)
+    e = decay(u * u)
+    return 0.5 * c * c * fading(u * u), c * (u * e), (1.0 - 2.0 * u * u) * e
 
 
 @final
@@ -32,6 +54,7 @@ class Cauchy(Scaled):
     """
 
     name: ClassVar[str] = "cauchy"
+    scalar: ClassVar[Scalar] = staticmethod(cauchy)
     usual: ClassVar[float] = 0.25
     unit: ClassVar[Constants] = Constants(
         slope=0.5,
@@ -40,38 +63,6 @@ class Cauchy(Scaled):
         third=round_up(4.0 * (2.0 - math.sqrt(2.0)) / (4.0 - 2.0 * math.sqrt(2.0)) ** 3),
         steepest=1.0,
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        ratio = self._ratio(t, ROOT_CUT)
-        growth = np.square(ratio, out=np.empty_like(ratio))
-        growth += 1.0
-        return ratio, growth
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        _, growth = stage
-        # log(1+u^2) = 2 log(1 + |u| (|u|/(1 + sqrt(1+u^2)))): u^2 itself may pass the largest float.
-        size = np.abs(t, out=np.empty_like(t))
-        np.minimum(size, LARGEST_ARGUMENT, out=size)
-        size /= self.scale
-        value = np.sqrt(growth, out=np.empty_like(growth))
-        value += 1.0
-        np.divide(size, value, out=value)
-        np.minimum(value, 1.0, out=value)
-        value *= size
-        np.log1p(value, out=value)
-        return np.multiply(value, self.scale**2, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        ratio, growth = stage
-        first = np.divide(ratio, growth, out=np.empty_like(ratio))
-        return np.multiply(first, self.scale, out=first)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        _, growth = stage
-        inverse = np.divide(1.0, growth, out=np.empty_like(growth))
-        second = np.multiply(inverse, 2.0, out=np.empty_like(growth))
-        second -= 1.0
-        return np.multiply(second, inverse, out=second)
 
 
 @final
@@ -84,6 +75,7 @@ class GemanMcClure(Scaled):
     """
 
     name: ClassVar[str] = "geman-mcclure"
+    scalar: ClassVar[Scalar] = staticmethod(geman_mcclure)
     usual: ClassVar[float] = 0.4
     unit: ClassVar[Constants] = Constants(
         slope=round_up(3.0 * math.sqrt(3.0) / 16.0),
@@ -96,31 +88,6 @@ class GemanMcClure(Scaled):
         steepest=1.0 / math.sqrt(3.0),
     )
 
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        ratio = self._ratio(t, ROOT_CUT)
-        inverse = np.square(ratio, out=np.empty_like(ratio))
-        inverse += 1.0
-        return ratio, np.divide(1.0, inverse, out=inverse)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        ratio, inverse = stage
-        value = np.square(ratio, out=np.empty_like(ratio))
-        value *= inverse
-        return np.multiply(value, 0.5 * self.scale**2, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        ratio, inverse = stage
-        first = np.square(inverse, out=np.empty_like(inverse))
-        first *= ratio
-        return np.multiply(first, self.scale, out=first)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        _, inverse = stage
-        second = np.multiply(inverse, 4.0, out=np.empty_like(inverse))
-        second -= 3.0
-        second *= inverse
-        return np.multiply(second, inverse, out=second)
-
 
 @final
 @dataclass(frozen=True)
@@ -132,6 +99,7 @@ class Welsch(Scaled):
     """
 
     name: ClassVar[str] = "welsch"
+    scalar: ClassVar[Scalar] = staticmethod(welsch)
     usual: ClassVar[float] = 0.3
     unit: ClassVar[Constants] = Constants(
         slope=round_up(math.sqrt(0.5) * math.exp(-0.5)),
@@ -143,27 +111,3 @@ class Welsch(Scaled):
         ceiling=0.5,
         steepest=math.sqrt(0.5),
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        ratio = self._ratio(t, TAIL_CUT)
-        fall = np.multiply(ratio, ratio, out=np.empty_like(ratio))
-        np.negative(fall, out=fall)
-        return ratio, np.expm1(fall, out=fall)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        _, fall = stage
-        return np.multiply(fall, -0.5 * self.scale**2, out=np.empty_like(fall))
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        ratio, fall = stage
-        first = np.add(fall, 1.0, out=np.empty_like(fall))
-        first *= ratio
-        return np.multiply(first, self.scale, out=first)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        ratio, fall = stage
-        second = np.square(ratio, out=np.empty_like(ratio))
-        second *= -2.0
-        second += 1.0
-        second *= fall + 1.0
-        return second

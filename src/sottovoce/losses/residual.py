@@ -9,21 +9,35 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, final
 
-import numpy as np
+from sottovoce.losses.base import Constants, Kind, Loss, at_least, checked_scale, round_up
+from sottovoce.trusted.laws import Scalar
+from sottovoce.trusted.vocabulary import decay, fading, log_sum
 
-from sottovoce.arrays import Vector
-from sottovoce.losses.base import (
-    LARGEST_ARGUMENT,
-    Constants,
-    Kind,
-    Loss,
-    at_least,
-    checked_scale,
-    round_up,
-)
+SQUARED = 1e150
+"""A |u| whose square is a float, and past which 1 + u^2 = u^2 to the last digit."""
 
-# A |u| whose square is a float, and past which sqrt(1+u^2) = |u| to the last digit.
-ROOT_CUT = 1e150
+LARGEST = 1e300
+"""A larger |t| counts as this one: over any scale it is still a float."""
+
+_LOG2 = math.log(2.0)
+
+
+def pseudo_huber(t: float, y: float, c: float) -> tuple[float, float, float]:
+    """t^2/(1 + root) avoids the cancellation; the cut-off root leaves a factor that must not pass c."""
+    u = min(max(t / c, -SQUARED), SQUARED)
+    root = math.sqrt(1.0 + u * u)
+    size = min(abs(t), LARGEST)
+    inverse = 1.0 / root
+    return min(size / (1.0 + root), c) * size, t / root, inverse * inverse * inverse
+
+
+def log_cosh(t: float, y: float) -> tuple[float, float, float]:
+    """With e = e^{-2|t|}: log cosh t = log(1 + (1 - e)^2 / 4e)/2, and |t| - log 2 where e was cut off."""
+    e = decay(2.0 * t)
+    fall = fading(2.0 * t)
+    share = 1.0 / (1.0 + e)
+    value = max(0.5 * log_sum(0.25 * fall * (fall / e)), abs(t) - _LOG2)
+    return value, fall * share if t >= 0.0 else -fall * share, 4.0 * e * share * share
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,10 @@ class Scaled(Loss, ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scale("scale", self.scale))
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.scale,)
+
     @cached_property
     def constants(self) -> Constants:
         scale, unit = Fraction(self.scale), self.unit
@@ -58,11 +76,6 @@ class Scaled(Loss, ABC):
             bend=at_least(Fraction(unit.bend) / scale) if unit.bend < math.inf else math.inf,
         )
 
-    def _ratio(self, t: Vector, cut: float) -> Vector:
-        """u = t/c, cut off on both sides."""
-        ratio = np.clip(t, -cut * self.scale, cut * self.scale, out=np.empty_like(t))
-        return np.divide(ratio, self.scale, out=ratio)
-
 
 @final
 @dataclass(frozen=True)
@@ -74,36 +87,10 @@ class PseudoHuber(Scaled):
     """
 
     name: ClassVar[str] = "pseudo-huber"
+    scalar: ClassVar[Scalar] = staticmethod(pseudo_huber)
     unit: ClassVar[Constants] = Constants(
         slope=1.0, curvature_low=0.0, curvature_high=1.0, third=round_up(1.5 * 1.25**-2.5), bend=1.5
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        root = self._ratio(t, ROOT_CUT)
-        np.square(root, out=root)
-        root += 1.0
-        return (np.sqrt(root, out=root),)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        (root,) = stage
-        # t^2/(1 + root) avoids the cancellation; the cut-off root leaves a factor that must not pass c.
-        size = np.abs(t, out=np.empty_like(t))
-        np.minimum(size, LARGEST_ARGUMENT, out=size)
-        value = np.add(root, 1.0, out=np.empty_like(root))
-        np.divide(size, value, out=value)
-        np.minimum(value, self.scale, out=value)
-        return np.multiply(value, size, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        (root,) = stage
-        # Where the root was cut off this passes c, and the clamp is the exact limit.
-        return np.divide(t, root, out=np.empty_like(t))
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        (root,) = stage
-        inverse = np.divide(1.0, root, out=np.empty_like(root))
-        second = np.square(inverse, out=np.empty_like(root))
-        return np.multiply(second, inverse, out=second)
 
 
 @final
@@ -117,6 +104,7 @@ class LogCosh(Loss):
     """
 
     name: ClassVar[str] = "log-cosh"
+    scalar: ClassVar[Scalar] = staticmethod(log_cosh)
     kind: ClassVar[Kind] = Kind.RESIDUAL
     unit: ClassVar[Constants] = Constants(
         slope=1.0,
@@ -125,36 +113,3 @@ class LogCosh(Loss):
         third=round_up(4.0 / (3.0 * math.sqrt(3.0))),
         bend=2.0,
     )
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        growth = np.abs(t, out=np.empty_like(t))
-        np.minimum(growth, 350.0, out=growth)
-        growth *= 2.0
-        return (np.expm1(growth, out=growth),)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        (growth,) = stage
-        value = np.add(growth, 1.0, out=np.empty_like(growth))
-        np.divide(growth, value, out=value)
-        value *= growth
-        value *= 0.25
-        np.log1p(value, out=value)
-        value *= 0.5
-        # log cosh t >= |t| - log 2, and equals it where the exponential was cut off.
-        limit = np.abs(t, out=np.empty_like(t))
-        limit -= math.log(2.0)
-        return np.maximum(value, limit, out=value)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        (growth,) = stage
-        first = np.add(growth, 2.0, out=np.empty_like(growth))
-        np.divide(growth, first, out=first)
-        return np.copysign(first, t, out=first)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        (growth,) = stage
-        half = np.add(growth, 2.0, out=np.empty_like(growth))
-        np.divide(2.0, half, out=half)
-        second = np.add(growth, 1.0, out=np.empty_like(growth))
-        second *= half
-        return np.multiply(second, half, out=second)

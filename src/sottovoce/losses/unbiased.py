@@ -7,16 +7,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, final
 
-import numpy as np
-
-from sottovoce.arrays import Vector
 from sottovoce.losses.base import Constants, Kind, Loss, checked_number
 from sottovoce.losses.limited import JUMP
+from sottovoce.trusted.laws import Scalar
+from sottovoce.trusted.vocabulary import decay, log_unit
 
 LEAST_LIMIT = 0.5
 """The least of max(s, 1-s): below it every record would count less, which only rescales."""
 
-_LARGEST_EXPONENT = 709.0
+_FURTHEST = 700.0
+"""Where e^-t ends: past it no record counts in full for being sure."""
+
+
+def unbiased_limited(
+    t: float, y: float, limit: float, corner: float, joined: float
+) -> tuple[float, float, float]:
+    """The logistic loss plus `joined` for |t| <= `corner`, limit e^-t beyond, linear before."""
+    e = decay(t)
+    share = 1.0 / (1.0 + e)
+    falling = e if t >= 0.0 else 1.0
+    past = max(-t - corner, 0.0)
+    near = max(t, -corner)
+    middle = max(-near, 0.0) + log_unit(decay(near)) + joined + limit * past
+    bend = 0.0 if past > 0.0 else e * share * share
+    slope = -min(falling * share, limit * falling)
+    return limit * e if t > corner else middle, slope, limit * e if t > corner else bend
 
 
 @final
@@ -37,6 +52,7 @@ class UnbiasedLimited(Loss):
     of slope -m before. phi'' is at most 1/4 in the middle, m e^-t <= 1-m beyond and 0 before; it jumps."""
 
     name: ClassVar[str] = "unbiased-limited"
+    scalar: ClassVar[Scalar] = staticmethod(unbiased_limited)
     kind: ClassVar[Kind] = Kind.MARGIN
     limit: float
 
@@ -44,6 +60,10 @@ class UnbiasedLimited(Loss):
         way_out = "Slopes of the logistic loss end at 1; for limits below 1/2 use Limited."
         limit = checked_number("limit", self.limit, LEAST_LIMIT, 1.0, way_out)
         object.__setattr__(self, "limit", limit)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.limit, self.corner, 1.0 - self.limit + math.log(self.limit)
 
     @cached_property
     def constants(self) -> Constants:
@@ -54,24 +74,4 @@ class UnbiasedLimited(Loss):
     def corner(self) -> float:
         """c: rows of margin up to it count in full. Where all do, the largest exponent."""
         rest = 1.0 - self.limit
-        return min(math.log(self.limit / rest), _LARGEST_EXPONENT) if rest > 0.0 else _LARGEST_EXPONENT
-
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        odds = np.minimum(-t, _LARGEST_EXPONENT, out=np.empty_like(t))
-        return (np.exp(odds, out=odds),)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        corner, joined = self.corner, 1.0 - self.limit + math.log(self.limit)
-        middle = np.log1p(np.minimum(odds, math.exp(corner))) + joined
-        return np.where(t > corner, self.limit * odds, middle + self.limit * np.maximum(-t - corner, 0.0))
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        return np.asarray(-np.minimum(odds / (1.0 + odds), self.limit * np.minimum(odds, 1.0)))
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        (odds,) = stage
-        share = 1.0 / (1.0 + odds)
-        middle = np.where(t < -self.corner, 0.0, odds * share * share)
-        return np.where(t > self.corner, self.limit * odds, middle)
+        return min(math.log(self.limit / rest), _FURTHEST) if rest > 0.0 else _FURTHEST

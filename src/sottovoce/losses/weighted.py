@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, final
 
-import numpy as np
-
-from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
 from sottovoce.losses.base import Constants, Kind, Loss, checked_scale, round_up
+from sottovoce.trusted.laws import Law
 
 
 @final
 @dataclass(frozen=True)
 class ClassWeighted(Loss):
-    """c phi(t), c the larger of the two weights; a record of the lighter class counts `relative` to that.
+    """c phi(t), c the larger of the two weights; a record of the lighter class counts less than that.
 
     Values, derivatives and constants are those of the heavier class, so every bound holds for both."""
 
@@ -53,25 +51,17 @@ class ClassWeighted(Loss):
             bend=base.bend,
         )
 
-    def relative(self, targets: Vector) -> Vector:
-        weights: Vector = np.where(targets > 0.0, self.positive, self.negative)
-        return np.divide(weights, self.heaviest, out=weights)
+    @property
+    def is_limitable(self) -> bool:
+        return False
 
     @property
-    def least_relative(self) -> float:
-        return min(self.negative, self.positive) / self.heaviest
+    def landmarks(self) -> tuple[float, ...]:  # type: ignore[override]  # those of the loss it is made of
+        return self.base.landmarks
 
-    def _stage(self, t: Vector) -> tuple[Vector, ...]:
-        return self.base._stage(t)
-
-    def _value(self, t: Vector, *stage: Vector) -> Vector:
-        return self.heaviest * self.base._value(t, *stage)
-
-    def _first(self, t: Vector, *stage: Vector) -> Vector:
-        return self.heaviest * self.base._first(t, *stage)
-
-    def _second(self, t: Vector, *stage: Vector) -> Vector:
-        return self.heaviest * self.base._second(t, *stage)
+    @cached_property
+    def law(self) -> Law:
+        return replace(self.base.law, negative=self.negative, positive=self.positive)
 
 
 def class_weighted(loss: Loss, labels: tuple[object, ...] | None, weights: object) -> Loss:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from sottovoce._version import VERSION
-from sottovoce.data.compiling import is_compiled
 from sottovoce.data.records import Records
 from sottovoce.data.threads import thread_count
 from sottovoce.datasets import covertype
 from sottovoce.losses import Logistic, Sigmoid
 from sottovoce.regularizers import L2
 from sottovoce.risks.linear import Risk
+from sottovoce.trusted.compiling import is_compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

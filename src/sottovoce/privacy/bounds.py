@@ -12,6 +12,7 @@ import numpy as np
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 from sottovoce.privacy import sensitivity
+from sottovoce.privacy.charges import norm_above
 from sottovoce.privacy.rounding import gamma
 from sottovoce.problem import Calibration
 
@@ -26,7 +27,6 @@ class Bounds(ABC):
     """How far each computed answer can move between neighbours: Delta + 2E, from public numbers.
 
     Every method takes the weights at which the query is asked, because they are public when it is asked.
-    A model adds how far one record moves its gradient, Hessian and value (Delta).
     Under published calibration gradient, Hessian and line search take the paper's larger figures, with
     B_g = B_H = 1, and are refused where those are too small; the other queries are not the paper's."""
 
@@ -34,6 +34,116 @@ class Bounds(ABC):
     arithmetic: Arithmetic
     calibration: Calibration = Calibration.TIGHT
     relation: Relation = Relation.REPLACE_ONE
+
+    @abstractmethod
+    def gradient(self, w: Vector) -> float:
+        """l2 movement of the gradient."""
+
+    def limited(self, limit: float) -> Bounds:
+        """The bounds of the same risk with the loss's slopes limited to `limit`."""
+        raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
+
+    @abstractmethod
+    def gradient_norm(self, w: Vector) -> float:
+        """Movement of the gradient's norm: at most the gradient's own."""
+
+    @abstractmethod
+    def hessian(self, w: Vector) -> float:
+        """Frobenius movement of the Hessian."""
+
+    @abstractmethod
+    def curvature_product(self, w: Vector) -> float:
+        """l2 movement of the Hessian times a unit vector."""
+
+    @abstractmethod
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        """Movement of the smallest eigenvalue of the Hessian."""
+
+    @abstractmethod
+    def score_moment(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum ss', s what a record or a person adds to the gradient."""
+
+    @abstractmethod
+    def information(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum q^2 phi'' xx', phi'' >= 0."""
+
+    @abstractmethod
+    def trials(self, w: Vector, steps: Matrix) -> float:
+        """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
+
+    @abstractmethod
+    def difference(self, w: Vector, step: Vector) -> float:
+        """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
+
+    @abstractmethod
+    def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
+        """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
+
+    @abstractmethod
+    def value(self, w: Vector) -> float:
+        """Movement of f(w)."""
+
+    def mean(self, *, diameter: float, norm: float) -> float:
+        """l2 movement of a mean of terms, each read off its record, no longer than `norm` and no two farther
+        apart than `diameter`: for questions about labels and other facts that no weights enter."""
+        moves = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
+        return moves + 2.0 * self.arithmetic.mean(norm)
+
+    def gram(self) -> float:
+        """Frobenius movement of X'X/n."""
+        moves = sensitivity.gram(radius=self.problem.root_energy, **self._tables)
+        return moves + 2.0 * self.arithmetic.gram()
+
+    def gram_diagonal(self) -> float:
+        """l2 movement of the diagonal of X'X/n."""
+        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, **self._tables)
+        return moves + 2.0 * self.arithmetic.gram()
+
+    def moments(self, balance: float) -> float:
+        """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
+        problem = self.problem
+        bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
+        moves = bound(influence=problem.influence, balance=balance, **self._tables)
+        factor = math.sqrt(balance) * problem.influence / problem.energy
+        return moves + 2.0 * self.arithmetic.moments(factor)
+
+    @property
+    def _published_hessian(self) -> float:
+        return 2.0 * math.sqrt(self.problem.dim) / self.problem.n
+
+    def insist_calibrated(self) -> None:
+        """Refuse published calibration where a run might reach weights that need more than the paper says.
+
+        The gradient's true movement grows with the weights, up to 2 slope R / n."""
+        worst = 2.0 * self.problem.slope * self.problem.influence / self.problem.n
+        self._stated(worst, 2.0 / self.problem.n)
+
+    def _stated(self, tight: float, paper: float) -> float:
+        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
+        if self.calibration is Calibration.TIGHT:
+            return tight
+        if paper < tight * (1.0 - 1e-12):
+            raise ParameterError(
+                f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
+                'radius, so its noise would not be private. Use calibration="tight".'
+            )
+        return max(paper, tight)
+
+    @property
+    def _tables(self) -> dict[str, Any]:
+        """What a movement depends on besides the risk: how many records, and which tables are neighbours."""
+        return {"n": self.problem.n, "relation": self.relation}
+
+    def _public_change(self, w: Vector, step: Vector) -> float:
+        """Bound on the regularizer's values that enter a difference along this step."""
+        regularizer = self.problem.regularizer
+        return regularizer.value(w) + regularizer.value(w + step) + regularizer.value(w - step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantBounds(Bounds, ABC):
+    """From the constants of a problem, where kernels enforce them: softmax, whose formula is theirs, and
+    clipped examples. A model adds how far one record moves its gradient, Hessian and value (Delta)."""
 
     @abstractmethod
     def gradient_moves(self, w: Vector) -> float:
@@ -69,10 +179,6 @@ class Bounds(ABC):
             added=norm_above(self.problem.regularizer.gradient(w)),
         )
 
-    def limited(self, limit: float) -> Bounds:
-        """The bounds of the same risk with the loss's slopes limited to `limit`."""
-        raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
-
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""
         return self.gradient_moves(w) + 2.0 * self.arithmetic.gradient_norm(
@@ -97,10 +203,6 @@ class Bounds(ABC):
         )
         return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
 
-    @property
-    def _published_hessian(self) -> float:
-        return 2.0 * math.sqrt(self.problem.dim) / self.problem.n
-
     def _hessian_rounding(self, w: Vector) -> float:
         return 2.0 * self.arithmetic.hessian(
             curvature=self._curvature,
@@ -117,30 +219,6 @@ class Bounds(ABC):
             weight_norm=norm_above(w),
             added=norm_above(self.problem.regularizer.curvature(w)),
         )
-
-    def mean(self, *, diameter: float, norm: float) -> float:
-        """l2 movement of a mean of terms, each read off its record, no longer than `norm` and no two farther
-        apart than `diameter`: for questions about labels and other facts that no weights enter."""
-        moves = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
-        return moves + 2.0 * self.arithmetic.mean(norm)
-
-    def gram(self) -> float:
-        """Frobenius movement of X'X/n."""
-        moves = sensitivity.gram(radius=self.problem.root_energy, **self._tables)
-        return moves + 2.0 * self.arithmetic.gram()
-
-    def gram_diagonal(self) -> float:
-        """l2 movement of the diagonal of X'X/n."""
-        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, **self._tables)
-        return moves + 2.0 * self.arithmetic.gram()
-
-    def moments(self, balance: float) -> float:
-        """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
-        problem = self.problem
-        bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
-        moves = bound(influence=problem.influence, balance=balance, **self._tables)
-        factor = math.sqrt(balance) * problem.influence / problem.energy
-        return moves + 2.0 * self.arithmetic.moments(factor)
 
     def score_moment(self, w: Vector) -> float:
         """Frobenius movement of (1/n) sum q^2 phi'^2 xx': one record gives at most (sup|phi'| influence)^2.
@@ -194,17 +272,18 @@ class Bounds(ABC):
         return moves + 2.0 * self._difference_error(w, step)
 
     def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
-        """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
-        moves = sensitivity.trial_grid(
+        return self.line(w, direction, np.asarray(longest * shrink ** np.arange(count), np.float64))
+
+    def line(self, w: Vector, direction: Vector, lengths: Vector) -> float:
+        """l2 movement of f(w) - f(w + gamma_i p) over the lengths gamma_i: as one step of all of them."""
+        moves = sensitivity.value_difference(
             slope=self.problem.slope,
             radius=self.problem.influence,
             **self._tables,
-            direction_norm=norm_above(direction),
-            longest=longest,
-            shrink=shrink,
-            count=count,
+            step_norm=norm_above(direction) * norm_above(lengths),
         )
-        return moves + 2.0 * math.sqrt(count) * self._difference_error(w, longest * direction)
+        error = self._difference_error(w, float(np.max(lengths)) * direction)
+        return moves + 2.0 * math.sqrt(lengths.size) * error
 
     def value(self, w: Vector) -> float:
         """Movement of f(w)."""
@@ -225,42 +304,6 @@ class Bounds(ABC):
             added=self._public_change(w, step),
         )
 
-    def insist_calibrated(self) -> None:
-        """Refuse published calibration where a run might reach weights that need more than the paper says.
-
-        The gradient's true movement grows with the weights, up to 2 slope R / n."""
-        worst = 2.0 * self.problem.slope * self.problem.influence / self.problem.n
-        self._stated(worst, 2.0 / self.problem.n)
-
-    def _stated(self, tight: float, paper: float) -> float:
-        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
-        if self.calibration is Calibration.TIGHT:
-            return tight
-        if paper < tight * (1.0 - 1e-12):
-            raise ParameterError(
-                f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
-                'radius, so its noise would not be private. Use calibration="tight".'
-            )
-        return max(paper, tight)
-
-    @property
-    def _tables(self) -> dict[str, Any]:
-        """What a movement depends on besides the risk: how many records, and which tables are neighbours."""
-        return {"n": self.problem.n, "relation": self.relation}
-
     @property
     def _curvature(self) -> float:
         return max(self.problem.curvature_low, self.problem.curvature_high)
-
-    def _public_change(self, w: Vector, step: Vector) -> float:
-        """Bound on the regularizer's values that enter a difference along this step."""
-        regularizer = self.problem.regularizer
-        return regularizer.value(w) + regularizer.value(w + step) + regularizer.value(w - step)
-
-
-def norm_above(v: Vector) -> float:
-    """Norm, rounded up by more than its own error; taken over the largest entry, lest squares underflow."""
-    largest = float(np.max(np.abs(v), initial=0.0))
-    if not 0.0 < largest < math.inf:
-        return largest
-    return math.nextafter(largest * float(np.linalg.norm(v / largest)) * (1.0 + 2.0**-40), math.inf)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, TypeVar, cast, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, final
 
 import numpy as np
 
@@ -24,14 +24,15 @@ from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.privacy import release, sampling
 from sottovoce.privacy.noise import Noise, calibrate, insist_payable, noise_for
 from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, insist_known, pair
+from sottovoce.privacy.sources import Source, source_of
 from sottovoce.problem import Calibration
 from sottovoce.questions import Answer, Gradient, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.privacy.bounds import Bounds
     from sottovoce.privacy.noise import Noising
+    from sottovoce.privacy.release import Packing
     from sottovoce.questions import Backtrack, Geometry, Question
     from sottovoce.risks.protocol import ExactRisk
 
@@ -53,42 +54,58 @@ class Oracle(Prices):
         calibration: Calibration = Calibration.TIGHT,
         entropy: sampling.Entropy = os.urandom,
     ) -> None:
-        super().__init__(replace(risk.bounds, calibration=calibration, relation=run.budget.relation), run)
+        source = source_of(risk, calibration=calibration, relation=run.budget.relation)
+        self._over(source, run, noise, entropy)
+
+    def _over(self, source: Source, run: Run, noise: Noise, entropy: sampling.Entropy) -> None:
+        super().__init__(source.bounds, run)
         self._bounds.insist_calibrated()
-        self._risk = risk
+        self._source = source
         self._noise = noise
         self._entropy = entropy
 
+    def _sensitivity(self, question: Question[T]) -> float:
+        return self._source.sensitivity(question, self._source.request(question))
+
     def ask(self, question: Question[T], units: int) -> Answer[T]:
         question = insist_known(question).admitted(self.problem)
-        noising, packing = self.noising(question, self._affordable(units)), self.packing(question)
+        source, request, packing = self._source, self._source.request(question), self.packing(question)
+        noising = self._calibrated(question, source.sensitivity(question, request), self._affordable(units))
         charged, (paid,) = release.gaussian(
             self._run,
             self._noise,
             plain_event(question, noising),
-            (noising, lambda: packing.pack(question.exact(self._risk))),
+            (noising, lambda: packed(packing, source.answer(request), noising)),
         )
-        return Answer(packing.unpack(paid.draw()), noising.scale * packing.widening, charged)
+        value = packing.unpack(paid.draw()) + source.public(question)
+        return Answer(value, noising.scale * packing.widening, charged)
 
     def search(self, question: Backtrack, units: int) -> int | None:
         question = insist_known(question, SEARCHES).admitted(self.problem)
-        moves = question.moves(self._bounds)
+        moves, compared = self._source.comparisons(question)
         epsilon = self._run.currency.pure_epsilon(self._affordable(units))
         insist_payable(moves, epsilon)
         return release.pure(
             self._run,
             PureEvent(question.kind, epsilon),
-            lambda: self._noise.first_above(question.exact(self._risk), moves, epsilon),
+            lambda: self._noise.first_above(compared, moves, epsilon),
         )
 
     def reshaped(self, geometry: Geometry) -> Oracle:
-        calibration = self._bounds.calibration
-        return Oracle(self._risk.reshaped(geometry), self._run, self._noise, calibration, self._entropy)
+        other = object.__new__(Oracle)
+        other._over(self._source.reshaped(geometry), self._run, self._noise, self._entropy)
+        return other
 
     def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
-        return BatchOracle(
-            self._risk, self._run, self._noise, self._bounds, self._entropy, size=size, shared=shared
-        )
+        return BatchOracle(self._source, self._run, self._noise, self._entropy, size=size, shared=shared)
+
+
+def packed(packing: Packing, exact: Any, noising: Noising) -> Vector:
+    """The exact answer as a vector of as many entries as noise was calibrated for."""
+    found = packing.pack(exact)
+    if found.shape != (noising.entries,):
+        raise LedgerError("an answer has another length than it was charged for. Nothing was released.")
+    return found
 
 
 def plain_event(question: Question[T], noising: Noising) -> GaussianEvent:
@@ -117,20 +134,23 @@ class BatchOracle(BatchPrices):
 
     def __init__(
         self,
-        risk: ExactRisk,
+        source: Source,
         run: Run,
         noise: Noise,
-        bounds: Bounds,
         entropy: sampling.Entropy,
         *,
         size: int,
         shared: bool,
     ) -> None:
-        super().__init__(bounds, run, size=size, shared=shared)
-        self._risk = risk
+        super().__init__(source.bounds, run, size=size, shared=shared)
+        self._source = source
+        self._priced = source.batch(self._size, *self._batch)
         self._noise = noise
         self._entropy = entropy
         self._pending: _Pending | None = None
+
+    def _sensitivity(self, question: Question[T]) -> float:
+        return self._priced.sensitivity(question, self._priced.request(question))
 
     def ask(self, question: Question[T], units: int) -> Answer[T]:
         question = insist_known(question).admitted(self.problem)
@@ -141,7 +161,8 @@ class BatchOracle(BatchPrices):
         if self._shared:
             gradient, hessian = pair(question)
             return cast("Answer[T]", self._paired(gradient, hessian.admitted(self.problem), units))
-        noising = self.noising(question, units)
+        request = self._priced.request(question)
+        noising = self._calibrated(question, self._priced.sensitivity(question, request), units)
         event = SubsampledGaussianEvent(
             query=question.kind,
             sensitivity=noising.sensitivity,
@@ -154,32 +175,45 @@ class BatchOracle(BatchPrices):
         )
         packing = self.packing(question)
         charged, (paid,) = release.gaussian(
-            self._run, self._noise, event, (noising, lambda: packing.pack(question.exact(self._batch())))
+            self._run,
+            self._noise,
+            event,
+            (noising, lambda: packed(packing, self._drawn().answer(request), noising)),
         )
-        return Answer(packing.unpack(paid.draw()), noising.scale * packing.widening, charged, deviation)
+        value = packing.unpack(paid.draw()) + self._source.public(question)
+        return Answer(value, noising.scale * packing.widening, charged, deviation)
 
     def _paired(self, gradient: Gradient, hessian: Hessian, units: int) -> Answer[Vector]:
-        noise = [self.noising(part, units, parts=2) for part in (gradient, hessian)]
+        asked = [self._priced.request(part) for part in (gradient, hessian)]
+        moves = [
+            self._priced.sensitivity(part, request)
+            for part, request in zip((gradient, hessian), asked, strict=True)
+        ]
+        noise = [
+            self._calibrated(part, moved, units, parts=2)
+            for part, moved in zip((gradient, hessian), moves, strict=True)
+        ]
         plain = (
             GaussianEvent(part.kind, one.sensitivity, one.scale, one.entries, one.step)
             for part, one in zip((gradient, hessian), noise, strict=True)
         )
-        batch: list[ExactRisk] = []
+        batch: list[Source] = []
 
-        def drawn() -> ExactRisk:
+        def drawn() -> Source:
             if not batch:
-                batch.append(self._batch())
+                batch.append(self._drawn())
             return batch[0]
 
         charged, (first, second) = release.gaussian(
             self._run,
             self._noise,
             SharedBatchEvent(tuple(plain), self._size, self.problem.n),
-            (noise[0], lambda: gradient.exact(drawn())),
-            (noise[1], lambda: self.packing(hessian).pack(hessian.exact(drawn()))),
+            (noise[0], lambda: packed(self.packing(gradient), drawn().answer(asked[0]), noise[0])),
+            (noise[1], lambda: packed(self.packing(hessian), drawn().answer(asked[1]), noise[1])),
         )
         self._pending = _Pending(hessian, noise[1], second)
-        return Answer(first.draw(), noise[0].scale, charged, self.sampling(gradient))
+        value = first.draw() + self._source.public(gradient)
+        return Answer(value, noise[0].scale, charged, self.sampling(gradient))
 
     def _promised(self, question: Hessian) -> Answer[Matrix]:
         pending, self._pending = self._pending, None
@@ -188,13 +222,13 @@ class BatchOracle(BatchPrices):
                 "with a shared batch a Hessian follows the gradient at the same weights, once."
             )
         packing = self.packing(question)
-        value = packing.unpack(pending.paid.draw())
+        value = packing.unpack(pending.paid.draw()) + self._source.public(question)
         return Answer(value, pending.noising.scale * packing.widening, 0, self.sampling(question))
 
-    def _batch(self) -> ExactRisk:
-        """A fresh batch as a risk, its sums divided by the size that is public, not by the one it has."""
+    def _drawn(self) -> Source:
+        """A fresh batch, its sums divided by the size that is public, not by the one it has."""
         chosen = sampling.draw if self._draw is Draw.FIXED else sampling.poisson
-        return self._risk.subset(chosen(self.problem.n, self._size, self._entropy), n=self._size)
+        return self._source.subset(chosen(self.problem.n, self._size, self._entropy), n=self._size)
 
 
 @final

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sottovoce.accounting.checks import positive, whole
@@ -19,6 +18,7 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.privacy.noise import calibrate
 from sottovoce.privacy.release import packing_for
+from sottovoce.privacy.sources import batch_bounds
 from sottovoce.problem import Calibration
 from sottovoce.questions import (
     Backtrack,
@@ -92,11 +92,17 @@ class Prices(_Priced, Questions):
 
     def noising(self, question: Question[T], units: int) -> Noising:
         """The noise that `units` buy."""
-        entries = question.entries(self.problem)
-        return calibrate(question.moves(self._bounds), self.mu_squared(units), entries)
+        return self._calibrated(question, self._sensitivity(question), units)
+
+    def _calibrated(self, question: Question[T], moves: float, units: int) -> Noising:
+        return calibrate(moves, self.mu_squared(units), question.entries(self.problem))
+
+    def _sensitivity(self, question: Question[T]) -> float:
+        """What the question will be charged for."""
+        return question.moves(self._bounds)
 
     def price(self, question: Question[T], scale: float) -> int:
-        moves = insist_known(question).admitted(self.problem).moves(self._bounds)
+        moves = self._sensitivity(insist_known(question).admitted(self.problem))
         return self._run.currency.price(GaussianEvent(question.kind, moves * PRICE_SLACK, scale, 1, 0.0))
 
     def search(self, question: Backtrack, units: int) -> int | None:
@@ -131,26 +137,34 @@ class BatchPrices(_Priced):
         self._size = size
         self._shared = bool(shared)
         self._draw = Draw.FIXED if shared else Draw.under(bounds.relation)
-        most = size if self._draw is Draw.FIXED else bounds.problem.n
-        self._batch_bounds = replace(
-            bounds,
-            problem=replace(bounds.problem, n=size),
-            arithmetic=replace(bounds.arithmetic, n=size, records=most),
-            relation=Relation.REPLACE_ONE if self._draw is Draw.FIXED else Relation.ZERO_OUT,
-        )
+        self._batch_bounds = batch_bounds(bounds, size, *self._batch)
+
+    @property
+    def _batch(self) -> tuple[int, Relation]:
+        """How many records a sum holds at most, and how two batches of neighbours differ."""
+        if self._draw is Draw.FIXED:
+            return self._size, Relation.REPLACE_ONE
+        return self.problem.n, Relation.ZERO_OUT
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
 
     def noising(self, question: Question[T], units: int, parts: int = 1) -> Noising:
         """The noise that `units` buy for one of `parts` answers from the same batch."""
+        return self._calibrated(question, self._sensitivity(question), units, parts)
+
+    def _calibrated(self, question: Question[T], moves: float, units: int, parts: int = 1) -> Noising:
         multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
         mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
-        return calibrate(question.moves(self._batch_bounds), mu_squared, question.entries(self.problem))
+        return calibrate(moves, mu_squared, question.entries(self.problem))
+
+    def _sensitivity(self, question: Question[T]) -> float:
+        """What the question will be charged for."""
+        return question.moves(self._batch_bounds)
 
     def price(self, question: Question[T], scale: float) -> int:
         question = insist_known(question).admitted(self.problem)
-        own = question.moves(self._batch_bounds)
+        own = self._sensitivity(question)
         if not self._shared:
             event = SubsampledGaussianEvent(
                 question.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n, self._draw
@@ -159,7 +173,7 @@ class BatchPrices(_Priced):
         parts = tuple(
             GaussianEvent(part.kind, moves * PRICE_SLACK, moves / own * scale, 1, 0.0)
             for part in pair(question)
-            for moves in (part.moves(self._batch_bounds),)
+            for moves in (self._sensitivity(part),)
         )
         return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
 

@@ -191,6 +191,10 @@ class Arithmetic:
         double = gamma((self.summands or self.dim) + FEW) * (self.radius * weight_norm + self.target_reach)
         return double + self._single(weight_norm) / self.n + UNDERFLOW
 
+    def margin_error(self, weight_norm: float) -> float:
+        """Error of one margin at weights of this norm, in the coordinates of the sums."""
+        return self.margin(weight_norm)
+
     def _single(self, weight_norm: float) -> float:
         if not self.single_margins:
             return 0.0
@@ -253,6 +257,9 @@ class StretchedArithmetic(Arithmetic):
     @property
     def _second(self) -> float:
         return super()._second * self.stretch**2
+
+    def margin_error(self, weight_norm: float) -> float:
+        return self.margin(self._user(weight_norm))
 
     def _user(self, norm: float) -> float:
         return 2.0 * self.stretch * norm

@@ -15,17 +15,9 @@ point adds is in `rounding`, what the noise lattice adds in `lattice`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
-from sottovoce.losses import Kind
-from sottovoce.privacy.diameter import contribution_diameter
-
-if TYPE_CHECKING:
-    from sottovoce.losses import Loss
 
 REPLACE_ONE = Relation.REPLACE_ONE
 
@@ -60,26 +52,6 @@ def value(*, highest: float, lowest: float, n: int, relation: Relation = REPLACE
     return mean(diameter=highest - lowest, norm=highest, n=n, relation=relation)
 
 
-def value_at(
-    loss: Loss,
-    *,
-    weight_norm: float,
-    radius: float,
-    n: int,
-    target_reach: float = 0.0,
-    weight: float = 1.0,
-    least_weight: float = 1.0,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Mean loss at weights of known norm: (c_max sup phi - c_min inf phi) / n over |t| <= R ||w|| + Y.
-
-    Margin losses decrease, so their infimum is at the far end; residual losses vanish at 0."""
-    reach = radius * weight_norm + target_reach
-    lowest = float(loss.value(np.array([reach]))[0]) if loss.kind is Kind.MARGIN else 0.0
-    highest = weight * loss.value_within(reach)
-    return value(highest=highest, lowest=least_weight * lowest / ROUND_UP, n=n, relation=relation)
-
-
 def value_difference(
     *, slope: float, radius: float, n: int, step_norm: float, relation: Relation = REPLACE_ONE
 ) -> float:
@@ -87,29 +59,6 @@ def value_difference(
 
     One record's loss changes by at most sup|phi'| |<x, p>| <= sup|phi'| R ||p||, in either direction."""
     return terms(longest=slope * radius * step_norm, n=n, relation=relation)
-
-
-def trial_grid(
-    *,
-    slope: float,
-    radius: float,
-    n: int,
-    direction_norm: float,
-    longest: float,
-    shrink: float,
-    count: int,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """f(w) - f(w + gamma_i p) for gamma_i = longest shrink^i, i < count, in l2.
-
-    Entry i moves by 2 gamma_i sup|phi'| R ||p|| / n, and the squares of the gamma_i sum to
-    longest^2 (1 - shrink^(2 count)) / (1 - shrink^2), by logarithms lest both differences cancel near 1."""
-    if not 0.0 < shrink < 1.0:
-        raise ParameterError(f"shrink is {shrink}; each trial must be shorter than the last: 0 < shrink < 1.")
-    rate = 2.0 * math.log(shrink)
-    spread = math.sqrt(math.expm1(count * rate) / math.expm1(rate))
-    total = longest * direction_norm * spread
-    return value_difference(slope=slope, radius=radius, n=n, step_norm=total, relation=relation)
 
 
 def normalized_trials(
@@ -121,99 +70,11 @@ def normalized_trials(
     return terms(longest=slope * radius * math.sqrt(count), n=n, relation=relation)
 
 
-def gradient(*, slope: float, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
-    """Gradient at any weights, l2: 2 sup|phi'| R / n: two vectors no longer than sup|phi'| R."""
-    return terms(longest=slope * radius, n=n, relation=relation)
-
-
-def gradient_at(
-    loss: Loss,
-    *,
-    weight_norm: float,
-    radius: float,
-    n: int,
-    target_reach: float = 0.0,
-    weight: float = 1.0,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Gradient at weights of known norm, l2; target_reach = max|y| for residual losses.
-
-    Margin losses: diam{phi'(<z, w>) z : ||z|| <= R} / n. The set holds 0, so a lighter class only shrinks a
-    copy of it towards 0, into its own convex hull: the largest weight times the diameter covers all classes.
-    Residual losses: 2 R sup{|phi'(t)| : |t| <= R ||w|| + Y} / n. Neither exceeds `gradient`."""
-    reach = radius * weight_norm
-    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * ROUND_UP))
-    diameter = 2.0 * steepest
-    if loss.kind is Kind.MARGIN:
-        diameter = min(2.0 * loss.slope, contribution_diameter(loss, reach))
-    return _mean_moves(relation.distance(diameter=diameter, norm=steepest) * weight * radius, n)
-
-
-def capped_gradient_at(
-    loss: Loss,
-    *,
-    weight_norm: float,
-    radius: float,
-    influence: float,
-    n: int,
-    target_reach: float = 0.0,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Gradient at weights of known norm, l2, where a record of length rho <= R counts q with q rho <= C.
-
-    One record gives phi'(<x, w>) q x, a vector no longer than C sup{|phi'(t)| : |t| <= R ||w||}: twice that
-    bounds two of them. A convex margin loss has |phi'| falling in the margin y<x, w>, and there
-    C max(diam, |phi'(0)| + sup|phi'|) suffices, diam that of {phi'(<z, w>) z / R : ||z|| <= R}. If one margin
-    is at least 0, its vector is no longer than C |phi'(0)|. If both are below 0, lengthen either record to R,
-    at the same direction and with q R = C: its margin falls, |phi'| rises, and the vector only grows, to C
-    times a point of that set. The set reaches to R although influence ends at C: the diameter at C ||w|| is
-    no bound."""
-    reach = radius * weight_norm
-    steepest = min(loss.slope, loss.slope_within((reach + target_reach) * ROUND_UP))
-    diameter = 2.0 * steepest
-    if loss.kind is Kind.MARGIN and loss.curvature_low == 0.0:
-        at_zero = abs(float(loss.first(np.zeros(1))[0])) * ROUND_UP
-        diameter = min(diameter, max(contribution_diameter(loss, reach), at_zero + steepest))
-    return _mean_moves(relation.distance(diameter=diameter, norm=steepest) * influence, n)
-
-
-def hessian(
-    *,
-    curvature_low: float,
-    curvature_high: float,
-    radius: float,
-    n: int,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Hessian, Frobenius: max(sqrt2 max(U, L), U + L) R^2 / n, with no factor of the dimension.
-
-    Two terms a uu' and b vv' lie a^2 + b^2 - 2ab <u, v>^2 apart, squared: most for orthogonal rows if a and b
-    have one sign, for parallel rows if they have opposite signs."""
-    largest = max(curvature_low, curvature_high)
-    diameter = max(math.sqrt(2.0) * largest, curvature_low + curvature_high)
-    return _mean_moves(relation.distance(diameter=diameter, norm=largest) * radius**2, n)
-
-
 def second_moment(*, largest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Mean of semidefinite matrices of Frobenius norm at most `largest`: sqrt2 largest / n.
 
     ||P - Q||^2 = ||P||^2 + ||Q||^2 - 2 tr PQ, and tr PQ >= 0. Rank-one terms of orthogonal rows attain it."""
     return _mean_moves(relation.distance(diameter=math.sqrt(2.0) * largest, norm=largest), n)
-
-
-def smallest_eigenvalue(
-    *,
-    curvature_low: float,
-    curvature_high: float,
-    radius: float,
-    n: int,
-    relation: Relation = REPLACE_ONE,
-) -> float:
-    """Smallest eigenvalue of the Hessian: (U + L) R^2 / n.
-
-    By Weyl it moves by at most the spectral norm, and |a <u, e>^2 - b <v, e>^2| <= (U + L) R^2 for unit e."""
-    diameter, norm = curvature_low + curvature_high, max(curvature_low, curvature_high)
-    return _mean_moves(relation.distance(diameter=diameter, norm=norm) * radius**2, n)
 
 
 def gram(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:

@@ -6,14 +6,14 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from sottovoce.errors import ParameterError
 from sottovoce.questions import arguments
 
 if TYPE_CHECKING:
     from sottovoce.accounting.events import Query
-    from sottovoce.arrays import Vector
+    from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.risks.protocol import ExactRisk
@@ -35,6 +35,31 @@ class Answer(Generic[T]):
     sampling: float = 0.0
 
 
+class Proposals(Protocol):
+    """What a model asks of its records at known weights: laws, bands and steps, which promise nothing."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    def limited(self, limit: float) -> Proposals: ...
+
+    def vector_sum(self, w: Vector) -> Any: ...
+
+    def number_sum(self, w: Vector) -> Any: ...
+
+    def matrix_sum(self, w: Vector) -> Any: ...
+
+    def information_sum(self, w: Vector) -> Any: ...
+
+    def score_sum(self, w: Vector) -> Any: ...
+
+    def residual_shares(self, w: Vector, edges: Vector) -> Any: ...
+
+    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> Any: ...
+
+    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> Any: ...
+
+
 class Form(enum.Enum):
     """What an answer looks like."""
 
@@ -44,7 +69,7 @@ class Form(enum.Enum):
 
 
 class Question(ABC, Generic[T]):
-    """One question. `moves` is the sensitivity to charge for, `exact` what the noise is added to."""
+    """One question. `request` is what is charged for and answered, `moves` what that will be for a plan."""
 
     kind: ClassVar[Query]
     form: ClassVar[Form] = Form.VECTOR
@@ -59,7 +84,16 @@ class Question(ABC, Generic[T]):
 
     @abstractmethod
     def exact(self, risk: ExactRisk) -> Any:
-        """The answer before noise: a number, a vector or a symmetric matrix."""
+        """The answer before noise: a number, a vector or a symmetric matrix. For the data's owner, and for
+        risks that clip every example themselves; of records, `request` is answered instead."""
+
+    @abstractmethod
+    def request(self, bounds: Proposals) -> Any:
+        """The bounded sum to ask records for: a proposal, whose sensitivity is not this question's to say."""
+
+    def public(self, problem: Problem) -> Any:
+        """What the penalty adds to the answer, which no record moves."""
+        return 0.0
 
     def admitted(self, problem: Problem) -> Self:
         """The question as it will be answered, or a refusal: decided by public numbers alone."""

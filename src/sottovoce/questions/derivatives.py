@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from sottovoce.errors import ParameterError
 from sottovoce.problem import insist_matrix_fits
 from sottovoce.questions import arguments
 from sottovoce.questions.base import AtWeights, Form
+from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
+    from sottovoce.questions.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
@@ -35,6 +37,12 @@ class Gradient(AtWeights["Vector"]):
 
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.gradient(self.w)
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.vector_sum(self.w)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.pull(self.w)
 
     def term(self, problem: Problem) -> float:
         return problem.slope * problem.influence
@@ -75,6 +83,12 @@ class LimitedGradient(AtWeights["Vector"]):
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.limited_gradient(self.w, self.limit)
 
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.limited(self.limit).vector_sum(self.w)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.pull(self.w)
+
 
 class _OfCurvature(AtWeights[T]):
     def term(self, problem: Problem) -> float:
@@ -95,6 +109,12 @@ class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
 
     def exact(self, risk: ExactRisk) -> Matrix:
         return risk.hessian(self.w)
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.matrix_sum(self.w)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.bends(self.w)
 
 
 @final
@@ -121,6 +141,12 @@ class CurvatureProduct(_OfCurvature["Vector"]):
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.curvature_product(self.w, self.direction)
 
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Product(bounds.matrix_sum(self.w), self.direction)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.bends(self.w) @ self.direction
+
 
 class _NumberAtWeights(AtWeights[float]):
     form = Form.NUMBER
@@ -140,6 +166,9 @@ class GradientNorm(_NumberAtWeights):
     def exact(self, risk: ExactRisk) -> float:
         return float(np.linalg.norm(risk.gradient(self.w)))
 
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Norm(bounds.vector_sum(self.w), bounds.problem.pull(self.w))
+
 
 @final
 @dataclass(frozen=True)
@@ -152,6 +181,9 @@ class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
     def exact(self, risk: ExactRisk) -> float:
         return risk.smallest_eigenvalue(self.w)
 
+    def request(self, bounds: Proposals) -> Any:
+        return requests.SmallestEigenvalue(bounds.matrix_sum(self.w), bounds.problem.bends(self.w))
+
 
 @final
 @dataclass(frozen=True)
@@ -163,3 +195,9 @@ class Value(_NumberAtWeights):
 
     def exact(self, risk: ExactRisk) -> float:
         return risk.value(self.w)
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.number_sum(self.w)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.penalty(self.w)

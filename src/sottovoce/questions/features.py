@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
 from sottovoce.problem import insist_matrix_fits
 from sottovoce.questions.base import Answer, Form, Question
+from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
+    from sottovoce.questions.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 Indices = NDArray[np.intp]
@@ -44,6 +46,9 @@ class Gram(Question["Matrix"]):
     def exact(self, risk: ExactRisk) -> Matrix:
         return risk.gram()
 
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Gram()
+
 
 @final
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ class GramDiagonal(Question[Vector]):
 
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.gram_diagonal()
+
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Squares()
 
 
 @final
@@ -102,6 +110,9 @@ class ColumnMoments(Question[Vector]):
         summed = squares if self.groups is None else np.bincount(self.groups, squares)
         return np.concatenate([means, self.factor(risk.problem) * summed])
 
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Moments(self.balance, self.groups)
+
     def factor(self, problem: Problem) -> float:
         return math.sqrt(self.balance) * problem.influence / problem.energy
 
@@ -132,6 +143,9 @@ class ColumnMeans(Question[Vector]):
     def exact(self, risk: ExactRisk) -> Vector:
         means: Vector = risk.moments()[0]
         return means
+
+    def request(self, bounds: Proposals) -> Any:
+        return requests.Means()
 
 
 def checked_groups(groups: Indices | None, columns: int) -> Indices | None:

@@ -8,7 +8,7 @@ intercept that shrinks with its row, and a blank row of zeros, are centred right
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -58,6 +58,10 @@ class Geometry:
             object.__setattr__(self, "turn", _sealed(turn))
         if self.flattening is not None:
             self._insist_fitting(self.flattening)
+
+    def rebuilt(self) -> Geometry:
+        """The same coordinates, every number derived from them computed anew."""
+        return replace(self)
 
     def _insist_fitting(self, flattening: Flattening) -> None:
         if not isinstance(flattening, Flattening) or flattening.columns != self.columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
+    from sottovoce.questions.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 SHORTEST_TRIAL = 1e-6
@@ -50,6 +51,12 @@ class Trials(AtWeights["Vector"]):
         lengths: Vector = np.linalg.norm(self.steps, axis=1)
         return risk.trials(self.w, self.steps) / lengths
 
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.step_drops(self.w, self.steps, np.linalg.norm(self.steps, axis=1))
+
+    def public(self, problem: Problem) -> Any:
+        return problem.relief(self.w, self.steps) / np.linalg.norm(self.steps, axis=1)
+
 
 @final
 @dataclass(frozen=True)
@@ -81,8 +88,17 @@ class Grid(AtWeights["Vector"]):
 
     def exact(self, risk: ExactRisk) -> Vector:
         line = risk.along(self.w, self.direction)
-        lengths = self.longest * self.shrink ** np.arange(self.count)
-        return np.array([line.decrease(float(length)) for length in lengths])
+        return np.array([line.decrease(float(length)) for length in self._lengths])
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.line_drops(self.w, self.direction, self._lengths)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.relief(self.w, self._lengths[:, None] * self.direction)
+
+    @property
+    def _lengths(self) -> Vector:
+        return np.asarray(self.longest * self.shrink ** np.arange(self.count))
 
 
 @final

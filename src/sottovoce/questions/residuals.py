@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
+    from sottovoce.questions.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 BANDS = 14
@@ -48,6 +49,9 @@ class ResidualBands(AtWeights["Vector"]):
 
     def exact(self, risk: ExactRisk) -> Vector:
         return risk.residual_bands(self.w, edges(risk.problem))
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.residual_shares(self.w, edges(bounds.problem))
 
 
 def edges(problem: Problem) -> Vector:

@@ -6,7 +6,7 @@ With z a record's features, q what it counts and t its margin, the gradient is a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from sottovoce.accounting.events import Query
 from sottovoce.errors import ParameterError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
+    from sottovoce.questions.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 
@@ -52,6 +53,9 @@ class ScoreMoment(_OfScores):
     def exact(self, risk: ExactRisk) -> Matrix:
         return risk.score_moment(self.w)
 
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.score_sum(self.w)
+
 
 @final
 @dataclass(frozen=True)
@@ -75,3 +79,6 @@ class Information(_OfScores):
 
     def exact(self, risk: ExactRisk) -> Matrix:
         return risk.information(self.w)
+
+    def request(self, bounds: Proposals) -> Any:
+        return bounds.information_sum(self.w)

@@ -1,18 +1,24 @@
-"""How far one record moves gradient, Hessian and value of a linear model and of softmax."""
+"""What a linear model asks of its records: the law of its loss, and bands that the loss fills.
+
+All of it is a proposal. Bands are read off the loss at some points; where one is too narrow, contributions
+are clamped and the answer is biased, but never charged too little for."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from sottovoce.accounting.relations import Relation
-from sottovoce.privacy import sensitivity
-from sottovoce.privacy.bounds import Bounds, norm_above
+import numpy as np
+
+from sottovoce.privacy.bounds import Bounds
+from sottovoce.privacy.charges import Facts, charge
+from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Vector
+    from sottovoce.arrays import Matrix, Vector
     from sottovoce.losses import Loss
+    from sottovoce.trusted.laws import Law
+    from sottovoce.trusted.requests import Request
 
 
 @final
@@ -22,144 +28,107 @@ class LinearBounds(Bounds):
 
     loss: Loss
 
+    @property
+    def facts(self) -> Facts:
+        """The public facts of such records, for what will be charged."""
+        problem = self.problem
+        return Facts(
+            n=problem.n,
+            radius=problem.radius,
+            weight=problem.weight,
+            lightest=problem.lightest,
+            influence=problem.influence,
+            energy=problem.energy,
+            target_reach=problem.label_reach,
+            arithmetic=self.arithmetic,
+            persons=problem.unit != "record",
+        )
+
     def limited(self, limit: float) -> LinearBounds:
-        """Those of the limited loss: its slope is smaller, and rounding of margins counts by its phi''."""
+        """Those of the limited loss."""
         loss = self.loss.limited(limit)
-        problem = replace(self.problem, slope=loss.slope, curvature_high=loss.curvature_high)
-        return replace(self, loss=loss, problem=problem)
+        return replace(self, loss=loss, problem=replace(self.problem, slope=loss.slope))
 
-    def gradient_moves(self, w: Vector) -> float:
-        problem, norm = self.problem, norm_above(w)
-        public = {"radius": problem.radius, "target_reach": problem.label_reach, **self._tables}
-        if problem.is_uncapped:
-            return sensitivity.gradient_at(self.loss, weight_norm=norm, weight=problem.weight, **public)
-        return sensitivity.capped_gradient_at(
-            self.loss, weight_norm=norm, influence=problem.influence, **public
+    def vector_sum(self, w: Vector) -> requests.VectorSum:
+        band = self.loss.slope_band(*self._interval(w))
+        return requests.VectorSum(self._law, band, w)
+
+    def number_sum(self, w: Vector) -> requests.NumberSum:
+        span = self.loss.value_span(*self._interval(w))
+        return requests.NumberSum(self._law, span, w)
+
+    def matrix_sum(self, w: Vector) -> requests.MatrixSum:
+        span = self.loss.curvature_span(*self._interval(w))
+        return requests.MatrixSum(self._law, span, w)
+
+    def information_sum(self, w: Vector) -> requests.InformationSum:
+        span = self.loss.curvature_span(*self._interval(w))
+        return requests.InformationSum(self._law, span._replace(low=max(span.low, 0.0)), w)
+
+    def score_sum(self, w: Vector) -> requests.ScoreSum:
+        return requests.ScoreSum(self._law, self.vector_sum(w).band, w)
+
+    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> requests.StepDrops:
+        return requests.StepDrops(self._law, self._steepest, w, steps, divisors)
+
+    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> requests.LineDrops:
+        return requests.LineDrops(self._law, self._steepest, w, direction, lengths)
+
+    def residual_shares(self, w: Vector, edges: Vector) -> requests.ResidualShares:
+        return requests.ResidualShares(self._law, w, edges)
+
+    def gradient(self, w: Vector) -> float:
+        return self._stated(self.charged(self.vector_sum(w)), 2.0 / self.problem.n)
+
+    def gradient_norm(self, w: Vector) -> float:
+        added = self.problem.pull(w)
+        return self.charged(requests.Norm(self.vector_sum(w), added))
+
+    def hessian(self, w: Vector) -> float:
+        return self._stated(self.charged(self.matrix_sum(w)), self._published_hessian)
+
+    def curvature_product(self, w: Vector) -> float:
+        """That is the most an eigenvalue can move by, whatever the direction."""
+        asked = requests.Product(self.matrix_sum(w), np.ones(1))
+        return self._stated(self.charged(asked), self._published_hessian)
+
+    def smallest_eigenvalue(self, w: Vector) -> float:
+        asked = requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.bends(w))
+        return self.charged(asked)
+
+    def score_moment(self, w: Vector) -> float:
+        return self.charged(self.score_sum(w))
+
+    def information(self, w: Vector) -> float:
+        return self.charged(self.information_sum(w))
+
+    def trials(self, w: Vector, steps: Matrix) -> float:
+        return self.charged(self.step_drops(w, steps, np.linalg.norm(steps, axis=1)))
+
+    def difference(self, w: Vector, step: Vector) -> float:
+        tight = self.charged(self.line_drops(w, step, np.ones(1)))
+        return self._stated(tight, 2.0 * float(np.linalg.norm(step)) / self.problem.n)
+
+    def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
+        return self.charged(
+            self.line_drops(w, direction, np.asarray(longest * shrink ** np.arange(count), np.float64))
         )
 
-    def slope_at(self, w: Vector) -> float:
-        reach = self.problem.radius * norm_above(w) + self.problem.label_reach
-        return min(self.loss.slope, self.loss.slope_within(reach * (1.0 + 2.0**-40)))
+    def value(self, w: Vector) -> float:
+        return self.charged(self.number_sum(w))
 
-    def hessian_moves(self) -> float:
-        return sensitivity.hessian(
-            curvature_low=self.problem.curvature_low,
-            curvature_high=self.problem.curvature_high,
-            radius=self.problem.root_energy,
-            **self._tables,
-        )
+    def charged(self, request: Request) -> float:
+        """What such a request will cost."""
+        return charge(request, self.facts, self.relation)
 
-    def eigenvalue_moves(self) -> float:
-        return sensitivity.smallest_eigenvalue(
-            curvature_low=self.problem.curvature_low,
-            curvature_high=self.problem.curvature_high,
-            radius=self.problem.root_energy,
-            **self._tables,
-        )
+    @property
+    def _law(self) -> Law:
+        return self.loss.law
 
-    def value_moves(self, weight_norm: float) -> float:
-        return sensitivity.value_at(
-            self.loss,
-            weight_norm=weight_norm,
-            radius=self.problem.radius,
-            **self._tables,
-            target_reach=self.problem.label_reach,
-            weight=self.problem.weight,
-            least_weight=self.loss.least_relative * self.problem.lightest,
-        )
+    @property
+    def _steepest(self) -> float:
+        """sup|phi'| of the heavier class, over its weight."""
+        return self.loss.slope / self._law.heaviest * (1.0 + 2.0**-50)
 
-    def highest(self, weight_norm: float) -> float:
-        return self.loss.value_within(self.problem.radius * weight_norm + self.problem.label_reach)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class SoftmaxBounds(Bounds):
-    """K outputs at once, weights class by class.
-
-    Rounding is as for one output with the norm of all weights: errors of the K scores of a row add up in l2
-    to gamma R ||W||, and the map from scores to probabilities never stretches by more than 1/2.
-    `limit`: p - e_y is shortened to it where it is longer."""
-
-    limit: float = math.inf
-
-    def limited(self, limit: float) -> SoftmaxBounds:
-        """One record gives r x' with ||r|| <= limit: it moves the gradient by 2 C limit / n at most.
-
-        Shortening is the projection on a ball: no error in p - e_y is larger afterwards, so rounding is that
-        of the whole slope, and a length, a quotient and a product more."""
-        ulps = 2 * self.arithmetic.function_ulps
-        return replace(self, limit=limit, arithmetic=replace(self.arithmetic, function_ulps=ulps))
-
-    def gradient_moves(self, w: Vector) -> float:
-        """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
-        classes = w.reshape(self.problem.outputs, -1)
-        return softmax_gradient_at(
-            spread=max(norm_above(a - b) for a in classes for b in classes),
-            classes=self.problem.outputs,
-            radius=self.problem.radius,
-            **self._tables,
-            influence=self.problem.influence,
-            limit=self.limit,
-        )
-
-    def hessian_moves(self) -> float:
-        return softmax_hessian(radius=self.problem.root_energy, **self._tables)
-
-    def eigenvalue_moves(self) -> float:
-        return softmax_eigenvalue(radius=self.problem.root_energy, **self._tables)
-
-    def value_moves(self, weight_norm: float) -> float:
-        highest = self.problem.weight * self.highest(weight_norm)
-        return sensitivity.value(highest=highest, lowest=0.0, **self._tables)
-
-    def highest(self, weight_norm: float) -> float:
-        """log K + sqrt2 R ||W||."""
-        return self.problem.value_at_zero + self.problem.slope * self.problem.radius * weight_norm
-
-
-def softmax_gradient(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
-    """Softmax gradient, l2: 2 sqrt2 R / n: one record gives (p - e_y) x' and ||p - e_y|| <= sqrt2."""
-    return sensitivity.terms(longest=math.sqrt(2.0) * radius, n=n, relation=relation)
-
-
-def softmax_gradient_at(
-    *,
-    spread: float,
-    classes: int,
-    radius: float,
-    n: int,
-    influence: float | None = None,
-    limit: float = math.inf,
-    relation: Relation = Relation.REPLACE_ONE,
-) -> float:
-    """Softmax gradient at weights whose rows satisfy ||w_j - w_k|| <= spread, l2: 2 C sup||p - e_y|| / n.
-
-    C bounds what a record counts times its length, R where nothing is said; `limit` bounds ||p - e_y||, too.
-
-    Two probabilities differ at most by the factor e^s, s = R spread. Such p are mixtures of those with only
-    two distinct entries, k of them e^s times the rest, and a convex function is largest at one of these."""
-    ratio = math.exp(-radius * spread * sensitivity.ROUND_UP)
-    largest = 0.0
-    for high in range(classes):
-        top = 1.0 / (high + (classes - high) * ratio) if high else 1.0 / classes
-        low = top * ratio if high else top
-        squares = high * top * top + (classes - high) * low * low
-        largest = max(largest, squares + 1.0 - 2.0 * low)
-    longest = min(limit, min(2.0, largest) ** 0.5) * (radius if influence is None else influence)
-    return sensitivity.terms(longest=longest, n=n, relation=relation)
-
-
-def softmax_hessian(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
-    """Softmax Hessian, Frobenius: R^2 / (sqrt2 n).
-
-    One record gives A (x) xx', A = diag(p) - pp' positive semidefinite. With S = sum p^2 and sum p^3 >= S^2,
-    ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4; two semidefinite terms are at most sqrt2 / 2 apart."""
-    return sensitivity.mean(diameter=math.sqrt(0.5) * radius**2, norm=0.5 * radius**2, n=n, relation=relation)
-
-
-def softmax_eigenvalue(*, radius: float, n: int, relation: Relation = Relation.REPLACE_ONE) -> float:
-    """Any eigenvalue of the softmax Hessian: R^2 / (2n).
-
-    A difference of semidefinite terms has spectral norm at most the larger of the two, ||A|| <= 1/2."""
-    return sensitivity.mean(diameter=0.5 * radius**2, norm=0.5 * radius**2, n=n, relation=relation)
+    def _interval(self, w: Vector) -> tuple[float, float]:
+        return self.facts.reach(self._law, w).interval

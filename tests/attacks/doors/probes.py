@@ -33,7 +33,7 @@ class Look(Method):
         self.risks: list[Any] = []
 
     def run(self, ask: Any, start: Any, goal: Any, watch: Any) -> Outcome:
-        self.risks.append(ask._risk)
+        self.risks.append(ask._source._risk)
         self._ask(ask)
         return Outcome(
             weights=start + np.linspace(-1.0, 1.5, start.size),

@@ -31,20 +31,6 @@ BASE = (
         f"{COUNTS} those_of_the_definition",
     ),
     Mutant(
-        "compiled slopes of counts forget the count",
-        "kernels.compiled.losses:_pull",
-        "slopes[i] -= targets[i]",
-        "slopes[i] -= 0.0",
-        f"{COUNTS} compiled_sums",
-    ),
-    Mutant(
-        "arcs taken for chords in the diameter",
-        "privacy.diameter:_search",
-        "0.25 * width * width * bend",
-        "0.0",
-        "tests/privacy/test_diameter.py",
-    ),
-    Mutant(
         "sums over rows taken for exact",
         "privacy.rounding:Arithmetic._mean",
         "sums * (largest + term)",
@@ -129,13 +115,6 @@ BASE = (
         "tests/audit/test_question_audits.py -k charged",
     ),
     Mutant(
-        "softmax gradient not divided by n",
-        "risks.softmax:SoftmaxRisk.gradient",
-        "total / self.n",
-        "total",
-        "tests/risks/test_softmax.py",
-    ),
-    Mutant(
         "the last block of a pass left out",
         "data.threads:in_order",
         "range(count)",
@@ -183,13 +162,6 @@ BASE = (
         "2.0 * self.strength",
         "self.strength",
         "tests/test_regularizers.py",
-    ),
-    Mutant(
-        "columns' squares not divided by n",
-        "risks.features:FeatureSums.gram_diagonal",
-        "kernels.gram_diagonal(self._records._rows) / self.n",
-        "kernels.gram_diagonal(self._records._rows)",
-        "tests/audit/test_question_audits.py -k charged",
     ),
     Mutant(
         "means of rows as if two could not point apart",

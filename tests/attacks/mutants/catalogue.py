@@ -24,6 +24,7 @@ from tests.attacks.mutants.operation_defects import OPERATION
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
 from tests.attacks.mutants.spool_defects import SPOOL
+from tests.attacks.mutants.trusted_defects import ASKING, CHARGES, ELEMENTWISE, PASSES
 
 _EVERYTHING = (
     *ADAPT,
@@ -66,6 +67,10 @@ _EVERYTHING = (
     *EVALUATION,
     *LIMITS,
     *MAJORIZERS,
+    *ELEMENTWISE,
+    *CHARGES,
+    *PASSES,
+    *ASKING,
 )
 
 _FIRST = (

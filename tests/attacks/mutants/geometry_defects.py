@@ -135,32 +135,12 @@ GEOMETRY = (
         Mutant(name, place, old, new, "tests/attacks/test_neighbours.py")
         for name, place, old, new in (
             (
-                "score moment at half its slope",
-                "privacy.bounds:Bounds.score_moment",
-                "self._moment(slope ** 2)",
-                "self._moment(slope ** 2) / 2.0",
-            ),
-            (
                 "line search priced by its second length",
                 "questions.lines:Backtrack._longest",
                 "np.max(self.lengths)",
                 "self.lengths[-1]",
             ),
         )
-    ),
-    Mutant(
-        "diameter at the cap's reach",
-        "privacy.sensitivity:capped_gradient_at",
-        "max(contribution_diameter(loss, reach), at_zero + steepest)",
-        "contribution_diameter(loss, influence * weight_norm)",
-        f"{CAPPED} -k capped_influence",
-    ),
-    Mutant(
-        "capped gradient: a record at margin 0 forgotten",
-        "privacy.sensitivity:capped_gradient_at",
-        "max(contribution_diameter(loss, reach), at_zero + steepest)",
-        "contribution_diameter(loss, reach)",
-        f"{CAPPED} -k capped_influence",
     ),
     Mutant(
         "moments: means and squares priced as one",
@@ -198,13 +178,6 @@ GEOMETRY = (
         "tests/privacy/test_stretched.py",
     ),
     Mutant(
-        "gradient multiplied by M' in place of M",
-        "risks.reshaped:ReshapedRisk.gradient",
-        "self._geometry.to_coordinates(self._inner.gradient(self._user(w)))",
-        "self._geometry.to_user(self._inner.gradient(self._user(w)))",
-        ANSWERS,
-    ),
-    Mutant(
         "penalty on u in place of w",
         "risks.reshaped:ReshapedPenalty.value",
         "self._penalized(self._blocks(w)).ravel()",
@@ -234,13 +207,6 @@ RELATIONS = (
         "1.0 + b",
         "1.0",
         f"{CAPPED} -k moments",
-    ),
-    Mutant(
-        "batches at the zero-out distance",
-        "privacy.prices:BatchPrices.__init__",
-        "replace(bounds, relation=Relation.REPLACE_ONE if self._draw is Draw.FIXED else Relation.ZERO_OUT, **_)",
-        "replace(bounds, **_)",
-        "tests/privacy/test_batch_privacy.py -k whatever_the_relation",
     ),
 )
 
@@ -272,28 +238,10 @@ COUNTS = (
             (
                 "NumPy passes",
                 "kernels.block_sums:PlainTally._weigh",
-                "(self._loss.relative(targets), weights)",
-                "(self._loss.relative(targets),)",
+                "terms if weights is None else np.multiply(terms, weights, out=terms)",
+                "terms",
             ),
-            (
-                "compiled slopes",
-                "kernels.compiled.losses:_counted_tangent",
-                "weights[i] * _count(twin, targets[i])",
-                "_count(twin, targets[i])",
-            ),
-            ("compiled values", "kernels.compiled.losses:_counted_tangent", "values[i] *= weights[i]", ""),
-            (
-                "compiled logistic trials",
-                "kernels.compiled.losses:_counted_drop",
-                "gain * unit * weights[i]",
-                "gain * unit",
-            ),
-            (
-                "compiled trials",
-                "kernels.compiled.losses:_counted_drop",
-                "(marks[i] - values[i] + pulled) * weights[i]",
-                "marks[i] - values[i] + pulled",
-            ),
+            ("compiled passes", "kernels.compiled.contributions:count", "terms[i] *= weights[i]", ""),
             (
                 "Gram matrices",
                 "kernels.passes:gram.add",

@@ -19,27 +19,6 @@ MOMENTS_OF_SCORES = (
         "largest",
         f"{CAPPED} -k past_its_bound",
     ),
-    Mutant(
-        "score moment bounded by energy in place of influence squared",
-        "privacy.bounds:Bounds._moment",
-        "self.problem.influence ** 2",
-        "self.problem.energy",
-        f"{CAPPED} -k past_its_bound",
-    ),
-    Mutant(
-        "information: a weight counted once",
-        "kernels.passes:information",
-        "_counted(tally.curvatures(block, w), block)",
-        "tally.curvatures(block, w)",
-        f"{SCORES} -k enter_squared",
-    ),
-    Mutant(
-        "slope of the score moment without the target",
-        "risks.bounds:LinearBounds.slope_at",
-        "self.problem.radius * norm_above(w) + self.problem.label_reach",
-        "self.problem.radius * norm_above(w)",
-        f"{CAPPED} -k past_its_bound",
-    ),
 )
 
 ERRORS = (
@@ -175,26 +154,5 @@ ERRORS = (
         "share and (not problem.gathered)",
         "False",
         f"{SUMMARY} -k persons",
-    ),
-    Mutant(
-        "a person's rows taken for independent",
-        "risks.linear:Risk.score_moment",
-        "people is None",
-        "True",
-        "tests/risks/test_scores.py",
-    ),
-    Mutant(
-        "persons' scores without the sign of their labels",
-        "kernels.persons:score_moment.factors",
-        "slopes * block.targets if loss.kind is Kind.MARGIN else slopes",
-        "slopes",
-        "tests/risks/test_scores.py",
-    ),
-    Mutant(
-        "persons' scores count a row as often as a person",
-        "kernels.persons:_moment",
-        "held if block.weights is None else held * block.weights",
-        "held",
-        "tests/privacy/test_persons.py",
     ),
 )

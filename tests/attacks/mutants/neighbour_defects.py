@@ -98,25 +98,11 @@ NEIGHBOURS = (
         STATEMENTS,
     ),
     Mutant(
-        "noise for the other relation",
-        "privacy.oracle:Oracle.__init__",
-        "replace(risk.bounds, calibration=calibration, relation=run.budget.relation)",
-        "replace(risk.bounds, calibration=calibration, relation=run.budget.relation.other)",
-        f"{RELATIONS} -k halves",
-    ),
-    Mutant(
         "a Poisson batch under replacement",
         "accounting.allowance:new_grant",
         "poisson and relation is not Relation.ZERO_OUT",
         "False",
         POISSON,
-    ),
-    Mutant(
-        "a Poisson batch divided by what it holds",
-        "privacy.oracle:BatchOracle._batch",
-        "self._risk.subset(_, n=self._size)",
-        "self._risk.subset(_)",
-        f"{BATCH} -k however_many",
     ),
     Mutant(
         "sampled Gaussian at half its rate",
@@ -179,13 +165,6 @@ NEIGHBOURS = (
         "data.persons:_text",
         "_digits(spelled(plain) if any(map(str.isdigit, plain)) else math.nan) or plain or None",
         "plain or None",
-        PEOPLE,
-    ),
-    Mutant(
-        "the number of rows in the noise",
-        "risks.linear:Risk.bounds",
-        "None if self._records.persons is None else MOST_ROWS",
-        "self._records._rows.n",
         PEOPLE,
     ),
     Mutant(

@@ -9,7 +9,7 @@ MACHINE = "tests/data/test_machine.py"
 OPERATION = (
     Mutant(
         "memory that a run lacks is found out after its charges",
-        "data.machine:require_memory",
+        "machine:require_memory",
         "left is not None and left < needed",
         "False",
         f"{MACHINE} -k before_the_first_charge",

@@ -159,13 +159,6 @@ ARGUMENTS = (
         f"{_ARGUMENTS} -k norm",
     ),
     Mutant(
-        "a grid of nearly equal lengths charged by differences that cancel",
-        "privacy.sensitivity:trial_grid",
-        "math.expm1(count * rate) / math.expm1(rate)",
-        "(1.0 - shrink ** (2 * count)) / (1.0 - shrink * shrink)",
-        f"{_ARGUMENTS} -k sum_of_its_squares",
-    ),
-    Mutant(
         "a search found too poor after the charge",
         "privacy.oracle:Oracle.search",
         "insist_payable(moves, epsilon)",

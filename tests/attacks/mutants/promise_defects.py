@@ -67,9 +67,9 @@ CHAINS = (
     ),
     Mutant(
         "counts by person without the count",
-        "kernels.persons:score_moment",
-        "slopes if pull is None else slopes - pull",
-        "slopes",
+        "losses.counts:poisson",
+        "slope - y",
+        "slope",
         "tests/risks/test_scores.py -k counts",
     ),
     Mutant(

@@ -1,1 +1,1 @@
-"""Reading tables in machine code, and how functions are compiled here and in `kernels`."""
+"""Reading tables in machine code."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.data.compiled.jit import compiled
+from sottovoce.trusted.jit import compiled
 
 
 @compiled()

@@ -13,13 +13,13 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.block_sums import Tally
-from sottovoce.kernels.compiled import losses as laws
-from sottovoce.kernels.compiled.losses import RUN
+from sottovoce.kernels.compiled import contributions
+from sottovoce.kernels.compiled.contributions import NONE, RUN, Call, Clamps
 from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
 from sottovoce.kernels.compiled.simd import WIDTH
-from sottovoce.kernels.compiled.twins import Twin
+from sottovoce.trusted.bands import Band, Span
+from sottovoce.trusted.jit import compiled
 
 _RUN_ENTRIES = 2**13
 """Entries of a run: 32 KB of float32."""
@@ -28,25 +28,27 @@ _RUNS = 32
 """Runs of a line that are added up by themselves, so that no sum has too many terms."""
 
 
-_NONE = np.empty(0)
-_NONE.flags.writeable = False
-
-
 class CompiledTally(Tally, ABC):
-    """Sums along a line, for which rows are no longer needed."""
-
-    def __init__(self, twin: Twin) -> None:
-        self._twin = twin
+    """Which loop of the law each sum takes, and sums along a line, for which rows are no longer needed."""
 
     @final
-    def marks(self, here: Vector) -> Vector:
+    def _tangent_call(self, sloped: bool, valued: bool) -> Call:
+        return self._call("tangents" if sloped and valued else "slopes" if sloped else "values")
+
+    @final
+    def _call(self, which: str) -> Call:
+        return Call.of(self._law, which)
+
+    @final
+    def marks(self, here: Vector, targets: Vector) -> Vector:
         marks = np.empty_like(here)
-        _mark(self._twin, here, marks)
+        contributions.mark(self._call("values"), here, targets, marks)
         return marks
 
     @final
     def drop(
         self,
+        steepest: float,
         length: float,
         here: Vector,
         moves: Vector,
@@ -54,53 +56,61 @@ class CompiledTally(Tally, ABC):
         targets: Vector,
         weights: Vector | None,
     ) -> float:
-        return float(_drop(self._twin, length, here, moves, marks, targets, or_none(weights)))
+        law, counts = self._call("values"), or_none(weights)
+        return float(_drop(law, steepest, length, here, moves, marks, targets, counts))
 
 
 @final
 class DenseTally(CompiledTally):
     """Dense float32 rows, read where they are."""
 
-    def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        _dense_tangent(self._twin, block.features, block.targets, or_none(block.weights), w, sloped, total)
+    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+        X, targets, weights = block.features, block.targets, or_none(block.weights)
+        law, clamps = self._tangent_call(band is not None, span is not None), Clamps.of(band, span)
+        _dense_tangent(law, clamps, X, targets, weights, w, band is not None, span is not None, total)
 
-    def curvatures(self, block: Block, w: Vector) -> Vector:
+    def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        _dense_curvatures(self._twin, block.features, block.targets, w, out)
+        clamps = Clamps.of(None, span)
+        _dense_curvatures(self._call("curvatures"), clamps, block.features, block.targets, w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
-        _dense_trials(self._twin, block.features, block.targets, or_none(block.weights), w, directions, total)
+    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+        X, targets, weights = block.features, block.targets, or_none(block.weights)
+        _dense_trials(self._call("values"), steepest, X, targets, weights, w, directions, total)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
-        _dense_margins(self._twin, block.features, block.targets, w, direction, here, moves)
+        _dense_margins(self._call("values"), block.features, block.targets, w, direction, here, moves)
 
 
 @final
 class SparseTally(CompiledTally):
     """CSR rows with float32 entries, read where they are."""
 
-    def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        t = self._arguments(block, w)
+    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+        law, clamps = self._tangent_call(band is not None, span is not None), Clamps.of(band, span)
+        t, weights = self._arguments(block, w), or_none(block.weights)
         slopes = np.empty_like(t)
-        total[-1] += _tangent(self._twin, t, block.targets, or_none(block.weights), slopes)
-        if sloped:
+        total[-1] += _tangent(
+            law, clamps, t, block.targets, weights, slopes, band is not None, span is not None
+        )
+        if band is not None:
             X, sums = block.features, np.zeros(total.size - 1)
             sparse_gather(X.data, X.indices, X.indptr, slopes, sums)
             total[:-1] += sums
 
-    def curvatures(self, block: Block, w: Vector) -> Vector:
+    def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         t = self._arguments(block, w)
         out = np.empty_like(t)
-        laws.curvatures(self._twin, t, block.targets, out)
+        contributions.curvatures(self._call("curvatures"), Clamps.of(None, span), t, block.targets, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
+    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
         here = self._arguments(block, w)
-        marks = self.marks(here)
+        marks = self.marks(here, block.targets)
         for j, direction in enumerate(directions):
             moves = self._moves(block, direction)
-            total[j] += self.drop(1.0, here, moves, marks, block.targets, block.weights)
+            total[j] += self.drop(steepest, 1.0, here, moves, marks, block.targets, block.weights)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         here[:] = self._arguments(block, w)
@@ -108,18 +118,18 @@ class SparseTally(CompiledTally):
 
     def _arguments(self, block: Block, w: Vector) -> Vector:
         products = _sparse_products(block, w)
-        laws.place(self._twin, products, block.targets)
+        contributions.place(self._call("values"), products, block.targets)
         return products
 
     def _moves(self, block: Block, direction: Vector) -> Vector:
         products = _sparse_products(block, direction)
-        laws.chain(self._twin, products, block.targets)
+        contributions.chain(self._call("values"), products, block.targets)
         return products
 
 
 def or_none(weights: Vector | None) -> Vector:
     """Weights as compiled code takes them: an empty array where records have none."""
-    return _NONE if weights is None else weights
+    return NONE if weights is None else weights
 
 
 def _sparse_products(block: Block, w: Vector) -> Vector:
@@ -135,7 +145,17 @@ def _run_length(dim: int) -> int:
 
 
 @compiled()
-def _dense_tangent(twin: Twin, X: Any, targets: Any, weights: Any, w: Any, sloped: bool, total: Any) -> None:
+def _dense_tangent(
+    law: Call,
+    clamps: Clamps,
+    X: Any,
+    targets: Any,
+    weights: Any,
+    w: Any,
+    sloped: bool,
+    valued: bool,
+    total: Any,
+) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     t, slopes, values = np.empty(run), np.empty(run), np.empty(run)
@@ -144,11 +164,17 @@ def _dense_tangent(twin: Twin, X: Any, targets: Any, weights: Any, w: Any, slope
     for first in range(0, n, run):
         last = min(n, first + run)
         here, factors, labels = t[: last - first], slopes[: last - first], targets[first:last]
+        counts = weights[first:last]
         dense_times(x, first, last, w, here)
-        laws.place(twin, here, labels)
-        value += laws.tangent(twin, here, labels, weights[first:last], factors, values)
+        contributions.place(law, here, labels)
+        if sloped and valued:
+            value += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+        elif sloped:
+            contributions.slope(law, clamps, here, labels, counts, factors)
+        else:
+            value += contributions.value(law, clamps, here, labels, counts, values)
         if sloped:
-            laws.chain(twin, factors, labels)
+            contributions.chain(law, factors, labels)
             dense_gather(x, first, last, dim, factors, run, sums)
     total[dim] += value
     if sloped:
@@ -157,7 +183,7 @@ def _dense_tangent(twin: Twin, X: Any, targets: Any, weights: Any, w: Any, slope
 
 
 @compiled()
-def _dense_curvatures(twin: Twin, X: Any, targets: Any, w: Any, out: Any) -> None:
+def _dense_curvatures(law: Call, clamps: Clamps, X: Any, targets: Any, w: Any, out: Any) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     t = np.empty(run)
@@ -165,77 +191,92 @@ def _dense_curvatures(twin: Twin, X: Any, targets: Any, w: Any, out: Any) -> Non
         last = min(n, first + run)
         here, labels = t[: last - first], targets[first:last]
         dense_times(x, first, last, w, here)
-        laws.place(twin, here, labels)
-        laws.curvatures(twin, here, labels, out[first:last])
+        contributions.place(law, here, labels)
+        contributions.curvatures(law, clamps, here, labels, out[first:last])
 
 
 @compiled()
 def _dense_trials(
-    twin: Twin, X: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
+    law: Call, steepest: float, X: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
 ) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
-    buffers, rooms = np.empty((3, run)), np.empty((3, run))
+    buffers, rooms = np.empty((3, run)), np.empty((2, run))
     gains = np.zeros(total.size)
     for first in range(0, n, run):
         last = min(n, first + run)
-        m, labels = last - first, targets[first:last]
+        m, labels, counts = last - first, targets[first:last], weights[first:last]
         here, moves, marks = buffers[0, :m], buffers[1, :m], buffers[2, :m]
         dense_times(x, first, last, w, here)
-        laws.place(twin, here, labels)
-        laws.mark(twin, here, marks, rooms[0])
+        contributions.place(law, here, labels)
+        contributions.mark(law, here, labels, marks)
         for j in range(total.size):
             dense_times(x, first, last, directions[j], moves)
-            laws.chain(twin, moves, labels)
-            gains[j] += laws.drop(twin, 1.0, here, moves, marks, labels, weights[first:last], rooms)
+            contributions.chain(law, moves, labels)
+            gains[j] += contributions.drop(law, steepest, 1.0, here, moves, marks, labels, counts, rooms)
     for j in range(total.size):
         total[j] += gains[j]
 
 
 @compiled()
-def _dense_margins(twin: Twin, X: Any, targets: Any, w: Any, direction: Any, here: Any, moves: Any) -> None:
+def _dense_margins(law: Call, X: Any, targets: Any, w: Any, direction: Any, here: Any, moves: Any) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     for first in range(0, n, run):
         last = min(n, first + run)
         dense_times(x, first, last, w, here[first:last])
         dense_times(x, first, last, direction, moves[first:last])
-    laws.place(twin, here, targets)
-    laws.chain(twin, moves, targets)
+    contributions.place(law, here, targets)
+    contributions.chain(law, moves, targets)
 
 
 @compiled()
-def _tangent(twin: Twin, t: Any, targets: Any, weights: Any, slopes: Any) -> float:
+def _tangent(
+    law: Call,
+    clamps: Clamps,
+    t: Any,
+    targets: Any,
+    weights: Any,
+    slopes: Any,
+    sloped: bool,
+    valued: bool,
+) -> float:
     values = np.empty(RUN)
     total = 0.0
     for first in range(0, t.size, RUN):
         last = min(t.size, first + RUN)
-        labels, factors = targets[first:last], slopes[first:last]
-        total += laws.tangent(twin, t[first:last], labels, weights[first:last], factors, values)
-        laws.chain(twin, factors, labels)
+        here, labels, factors = t[first:last], targets[first:last], slopes[first:last]
+        counts = weights[first:last]
+        if sloped and valued:
+            total += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+        elif sloped:
+            contributions.slope(law, clamps, here, labels, counts, factors)
+        else:
+            total += contributions.value(law, clamps, here, labels, counts, values)
+        if sloped:
+            contributions.chain(law, factors, labels)
     return total
 
 
 @compiled()
-def _mark(twin: Twin, here: Any, marks: Any) -> None:
-    slopes = np.empty(RUN)
-    for first in range(0, here.size, RUN):
-        last = min(here.size, first + RUN)
-        laws.mark(twin, here[first:last], marks[first:last], slopes)
-
-
-@compiled()
-def _drop(twin: Twin, length: float, here: Any, moves: Any, marks: Any, targets: Any, weights: Any) -> float:
-    rooms = np.empty((3, RUN))
+def _drop(
+    law: Call,
+    steepest: float,
+    length: float,
+    here: Any,
+    moves: Any,
+    marks: Any,
+    targets: Any,
+    weights: Any,
+) -> float:
+    rooms = np.empty((2, RUN))
     total = 0.0
     for start in range(0, here.size, _RUNS * RUN):
         gain = 0.0
         for first in range(start, min(here.size, start + _RUNS * RUN), RUN):
             last = min(here.size, first + RUN)
-            labels, before = targets[first:last], marks[first:last]
+            t, u, labels, before = here[first:last], moves[first:last], targets[first:last], marks[first:last]
             counts = weights[first:last]
-            gain += laws.drop(
-                twin, length, here[first:last], moves[first:last], before, labels, counts, rooms
-            )
+            gain += contributions.drop(law, steepest, length, t, u, before, labels, counts, rooms)
         total += gain
     return total

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.compact_places import (
     Places,
     joint_room,
@@ -35,6 +34,7 @@ from sottovoce.kernels.compiled.simd import (
     total,
     zero,
 )
+from sottovoce.trusted.jit import compiled
 
 
 @compiled()

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sottovoce.arrays import Vector
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.data.layout import RowLayout
+from sottovoce.trusted.jit import compiled
 
 JOINT = 256
 """Most combinations of codes in a group of several columns: a table of them stays in the innermost cache."""

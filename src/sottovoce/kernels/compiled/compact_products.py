@@ -20,7 +20,6 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.compact import Compact
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import compact_outer
 from sottovoce.kernels.compiled.block_sums import or_none
@@ -47,6 +46,7 @@ from sottovoce.kernels.compiled.simd import (
     total,
     zero,
 )
+from sottovoce.trusted.jit import compiled
 
 COPIES = 4
 """Bins of a code column, one for every row in four: rows that follow each other wait for no common number."""

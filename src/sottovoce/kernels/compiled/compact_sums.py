@@ -12,13 +12,14 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.data.compiled.jit import compiled
-from sottovoce.kernels.compiled import losses as laws
+from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled.block_sums import CompiledTally, or_none
 from sottovoce.kernels.compiled.compact_places import joint_room, places, plan_of, tables, tile_places
 from sottovoce.kernels.compiled.compact_products import COPIES, spread_out, tile_gather, tile_times
+from sottovoce.kernels.compiled.contributions import Call, Clamps
 from sottovoce.kernels.compiled.simd import WIDTH
-from sottovoce.kernels.compiled.twins import Twin
+from sottovoce.trusted.bands import Band, Span
+from sottovoce.trusted.jit import compiled
 
 
 @final
@@ -27,20 +28,23 @@ class CompactTally(CompiledTally):
 
     folds: ClassVar[bool] = True
 
-    def tangent(self, block: Block, w: Vector, sloped: bool, total: Vector) -> None:
-        length = block.features.layout.block_length
-        _tangent(self._twin, *_parts(block), or_none(block.weights), length, w, sloped, total)
+    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+        length, sloped, valued = block.features.layout.block_length, band is not None, span is not None
+        law, clamps = self._tangent_call(sloped, valued), Clamps.of(band, span)
+        counts = or_none(block.weights)
+        _tangent(law, clamps, *_parts(block), counts, length, w, sloped, valued, total)
 
-    def curvatures(self, block: Block, w: Vector) -> Vector:
+    def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        _curvatures(self._twin, *_parts(block), w, out)
+        _curvatures(self._call("curvatures"), Clamps.of(None, span), *_parts(block), w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, total: Vector) -> None:
-        _trials(self._twin, *_parts(block), or_none(block.weights), w, directions, total)
+    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+        counts = or_none(block.weights)
+        _trials(self._call("values"), steepest, *_parts(block), counts, w, directions, total)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
-        _margins(self._twin, *_parts(block), w, direction, here, moves)
+        _margins(self._call("values"), *_parts(block), w, direction, here, moves)
 
 
 def _parts(block: Block) -> tuple[tuple[Any, Vector], tuple[Any, Any], Vector]:
@@ -50,7 +54,8 @@ def _parts(block: Block) -> tuple[tuple[Any, Vector], tuple[Any, Any], Vector]:
 
 @compiled()
 def _tangent(
-    twin: Twin,
+    law: Call,
+    clamps: Clamps,
     layout: Any,
     rows: Any,
     targets: Any,
@@ -58,6 +63,7 @@ def _tangent(
     length: int,
     w: Any,
     sloped: bool,
+    valued: bool,
     total: Any,
 ) -> None:
     """Blocks of `length` rows are added to the total one after another."""
@@ -79,10 +85,16 @@ def _tangent(
         tile_places(plan, held, tile, width, joint)
         tile_times(x, joint, tile, short, table, t)
         here, factors, labels = t[: last - first], slopes[: last - first], targets[first:last]
-        laws.place(twin, here, labels)
-        value += laws.tangent(twin, here, labels, weights[first:last], factors, values)
+        counts = weights[first:last]
+        contributions.place(law, here, labels)
+        if sloped and valued:
+            value += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+        elif sloped:
+            contributions.slope(law, clamps, here, labels, counts, factors)
+        else:
+            value += contributions.value(law, clamps, here, labels, counts, values)
         if sloped:
-            laws.chain(twin, factors, labels)
+            contributions.chain(law, factors, labels)
             for i in range(last - first, width):
                 slopes[i] = 0.0
             tile_gather(x, joint, tile, slopes, sums, bins)
@@ -93,7 +105,7 @@ def _tangent(
 
 
 @compiled()
-def _curvatures(twin: Twin, layout: Any, rows: Any, targets: Any, w: Any, out: Any) -> None:
+def _curvatures(law: Call, clamps: Clamps, layout: Any, rows: Any, targets: Any, w: Any, out: Any) -> None:
     tiles, count, width = rows[0].shape
     plan = places(*layout)
     joint = joint_room(plan, width)
@@ -106,13 +118,21 @@ def _curvatures(twin: Twin, layout: Any, rows: Any, targets: Any, w: Any, out: A
         last = min(targets.size, first + width)
         here, labels = t[: last - first], targets[first:last]
         tile_times(x, joint, tile, short, table, t)
-        laws.place(twin, here, labels)
-        laws.curvatures(twin, here, labels, out[first:last])
+        contributions.place(law, here, labels)
+        contributions.curvatures(law, clamps, here, labels, out[first:last])
 
 
 @compiled()
 def _trials(
-    twin: Twin, layout: Any, rows: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
+    law: Call,
+    steepest: float,
+    layout: Any,
+    rows: Any,
+    targets: Any,
+    weights: Any,
+    w: Any,
+    directions: Any,
+    total: Any,
 ) -> None:
     tiles, count, width = rows[0].shape
     plan = places(*layout)
@@ -123,7 +143,7 @@ def _trials(
     tables(plan, w, short[0], table[0])
     for j in range(1, ways):
         tables(plan, directions[j - 1], short[j], table[j])
-    t, u, before, rooms = np.empty(width), np.empty(width), np.empty(width), np.empty((3, width))
+    t, u, before, rooms = np.empty(width), np.empty(width), np.empty(width), np.empty((2, width))
     gains = np.zeros(total.size)
     for tile in range(tiles):
         first = tile * width
@@ -132,19 +152,20 @@ def _trials(
         m, labels = last - first, targets[first:last]
         here, moves, marks = t[:m], u[:m], before[:m]
         tile_times(x, joint, tile, short[0], table[0], t)
-        laws.place(twin, here, labels)
-        laws.mark(twin, here, marks, rooms[0])
+        counts = weights[first:last]
+        contributions.place(law, here, labels)
+        contributions.mark(law, here, labels, marks)
         for j in range(total.size):
             tile_times(x, joint, tile, short[j + 1], table[j + 1], u)
-            laws.chain(twin, moves, labels)
-            gains[j] += laws.drop(twin, 1.0, here, moves, marks, labels, weights[first:last], rooms)
+            contributions.chain(law, moves, labels)
+            gains[j] += contributions.drop(law, steepest, 1.0, here, moves, marks, labels, counts, rooms)
     for j in range(total.size):
         total[j] += gains[j]
 
 
 @compiled()
 def _margins(
-    twin: Twin, layout: Any, rows: Any, targets: Any, w: Any, direction: Any, here: Any, moves: Any
+    law: Call, layout: Any, rows: Any, targets: Any, w: Any, direction: Any, here: Any, moves: Any
 ) -> None:
     tiles, count, width = rows[0].shape
     plan = places(*layout)
@@ -161,5 +182,5 @@ def _margins(
             out = here if k == 0 else moves
             for i in range(min(width, targets.size - first)):
                 out[first + i] = t[i]
-    laws.place(twin, here, targets)
-    laws.chain(twin, moves, targets)
+    contributions.place(law, here, targets)
+    contributions.chain(law, moves, targets)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.simd import LINE, WIDTH, fetch, fused, load, load_part, product, spread, store
+from sottovoce.trusted.jit import compiled
 
 WIDEST = 1024
 """Columns up to which squares are no slower than BLAS."""

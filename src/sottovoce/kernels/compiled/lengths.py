@@ -14,11 +14,11 @@ import numpy as np
 
 from sottovoce.arrays import Vector
 from sottovoce.data.compact import Compact
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels.compiled.block_sums import or_none
 from sottovoce.kernels.compiled.compact_places import combined, joint_room, places, plan_of, tile_places
 from sottovoce.kernels.compiled.simd import WIDTH, fused, load, product, spread, store, zero
 from sottovoce.questions.geometry import Geometry
+from sottovoce.trusted.jit import compiled
 
 
 def counts(

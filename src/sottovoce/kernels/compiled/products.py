@@ -11,7 +11,6 @@ from typing import Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.compiled.jit import compiled
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import gram as outer_compiled
 from sottovoce.kernels.compiled.simd import (
@@ -27,6 +26,7 @@ from sottovoce.kernels.compiled.simd import (
     total,
     zero,
 )
+from sottovoce.trusted.jit import compiled
 
 
 @compiled()

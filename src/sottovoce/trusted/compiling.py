@@ -6,8 +6,8 @@ import importlib.util
 import os
 from functools import cache
 
-from sottovoce.data.machine import MEGABYTE, address_space_left, memory_left
 from sottovoce.errors import ParameterError, ResourceError
+from sottovoce.machine import MEGABYTE, address_space_left, memory_left
 
 WORTH_COMPILING = 2**22
 """Entries of a table (n times dim, both public) from which loading numba pays for itself."""
@@ -21,7 +21,7 @@ def is_compiled(entries: int) -> bool:
     """Whether passes over a table of so many entries take the compiled path."""
     match os.environ.get("SOTTOVOCE_KERNELS", ""):
         case "":
-            return entries >= WORTH_COMPILING and not _failed and _has_numba() and _can_compile()
+            return entries >= WORTH_COMPILING and compiles()
         case "reference":
             return False
         case "compiled":
@@ -30,7 +30,7 @@ def is_compiled(entries: int) -> bool:
                     "SOTTOVOCE_KERNELS=compiled, and the compiler failed on this machine. Unset the "
                     "variable: NumPy gives the same numbers to within the allowance."
                 )
-            if _has_numba():
+            if has_numba():
                 return True
             raise ParameterError(
                 "SOTTOVOCE_KERNELS=compiled needs numba, which has no wheels for this platform. Build it, or "
@@ -40,6 +40,11 @@ def is_compiled(entries: int) -> bool:
             raise ParameterError(
                 f"SOTTOVOCE_KERNELS={other!r} must be 'reference' or 'compiled', or unset: the size decides."
             )
+
+
+def compiles() -> bool:
+    """Whether there is a compiler, and it has not failed."""
+    return not _failed and has_numba() and _can_compile()
 
 
 def give_up() -> None:
@@ -64,5 +69,5 @@ def _can_compile() -> bool:
 
 
 @cache
-def _has_numba() -> bool:
+def has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None

@@ -1,0 +1,381 @@
+"""Records behind bounded sums: what a request costs and what it is answered, in one place.
+
+Public facts come from the records as they were bounded at the door and from coordinates as measured here, not
+from whoever asks. Every contribution is clamped in the pass that sums it, to the band that is charged for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+import numpy as np
+from scipy import linalg
+
+from sottovoce.data.partitioned import Parts, gathered
+from sottovoce.data.persons import MOST_ROWS
+from sottovoce.data.records import Records
+from sottovoce.data.sealed import Sealed
+from sottovoce.errors import ParameterError
+from sottovoce.kernels import influence, passes, persons, softmax
+from sottovoce.kernels.warming import warm_for
+from sottovoce.privacy.charges import Facts, charge, norm_above
+from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic, gamma
+from sottovoce.privacy.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
+from sottovoce.problem import Problem, insist_matrix_fits
+from sottovoce.questions.geometry import Geometry
+from sottovoce.trusted import requests
+from sottovoce.trusted.bands import ROUND_UP
+from sottovoce.trusted.requests import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.accounting.relations import Relation
+    from sottovoce.arrays import Matrix, Vector
+
+S = TypeVar("S", bound="_RowSums")
+
+LARGEST_REACH = 1e100
+"""Most that the entries of w may sum to, alone or times the radius: no square or sum over rows overflows."""
+
+
+class _RowSums(Sealed, Sums):
+    """Sums over the rows of records, maybe in the coordinates of a geometry."""
+
+    def __init__(self, records: Records, geometry: Geometry | None = None) -> None:
+        if type(records) is not Records:
+            raise ParameterError("sums are made over Records, which were bounded at the door.")
+        self._records = records
+        self._geometry = geometry
+
+    @property
+    def n(self) -> int:
+        return self._records.n
+
+    @property
+    def outputs(self) -> int:
+        """Blocks of weights: one for each class of softmax."""
+        return 1
+
+    @property
+    def dim(self) -> int:
+        return self.outputs * self._records.dim
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        """What bounds the rounding of a pass over these rows."""
+        several = self.outputs > 1
+        plain = Arithmetic(
+            n=self.n,
+            dim=self.dim,
+            block_length=self._records._rows.block_length,
+            radius=self._records.radius,
+            target_reach=self._target_reach,
+            function_ulps=64 + self.outputs if several else 64,
+            weight=self._records.counting["weight"],
+            terms=None if self._records.persons is None else MOST_ROWS,
+            summands=self._records.dim if several else None,
+        )
+        if self._geometry is None:
+            return plain
+        facts = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        return StretchedArithmetic(**facts, stretch=self._geometry.stretch)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is public about these rows."""
+        counting, geometry, radius = self._records.counting, self._geometry, self._records.radius
+        weight = counting["weight"]
+        influence_cap = math.inf if geometry is None else weight * geometry.cap
+        energy_cap = math.inf if geometry is None else weight * geometry.ceiling * geometry.cap**2
+        longest = radius if geometry is None else geometry.longest(radius)
+        return Facts(
+            n=self.n,
+            radius=longest,
+            weight=weight,
+            lightest=counting["lightest"] if geometry is None else 0.0,
+            influence=min(weight * longest, influence_cap),
+            energy=min(weight * longest**2, energy_cap),
+            target_reach=self._target_reach,
+            arithmetic=self.arithmetic,
+            persons=counting["unit"] != "record",
+        )
+
+    @property
+    def _target_reach(self) -> float:
+        return 0.0 if self._records.target is None else max(map(abs, self._records.target))
+
+    @property
+    def _rows(self) -> Any:
+        return self._records._rows
+
+    def batch(self: S, size: int, most: int) -> S:
+        """The same sums over `size` records, no more than `most` of them in a sum: for what they cost."""
+        sized = type(self)(self._records, self._geometry)
+        sized.__dict__["arithmetic"] = replace(self.arithmetic, n=size, records=most)
+        sized.__dict__["facts"] = replace(self.facts, n=size, arithmetic=sized.arithmetic)
+        return sized
+
+    def subset(self: S, indices: NDArray[np.int64], n: int | None = None) -> S:
+        return type(self)(self._records.subset(indices, n), self._geometry)
+
+    def reshaped(self: S, geometry: Geometry) -> S:
+        """Measure every record once, here; what it counts is kept, nothing else."""
+        if self._geometry is not None:
+            raise ParameterError("this risk has a geometry already. Reshape the risk as the user gave it.")
+        if type(geometry) is not Geometry or geometry.columns != self._records.dim:
+            raise ParameterError(f"geometry must be a Geometry of the records' {self._records.dim} columns.")
+        measured = geometry.rebuilt()
+        rule = partial(influence.counts, geometry=measured, radius=self._records.radius)
+        return type(self)(self._records.reweighted(rule), measured)
+
+    def weights(self, w: Any, name: str = "w") -> Vector:
+        """w in the coordinates of the rows as held, once no product with a row can overflow."""
+        held = np.asarray(w)
+        if self._geometry is not None and held.shape == (self.dim,) and held.dtype.kind in "biuf":
+            held = self._geometry.to_user(held)
+        return checked_weights(held, self.dim, self._records.radius, name)
+
+    def vector(self, sums: Vector) -> Vector:
+        """A sum over rows as held, as one over rows in coordinates."""
+        mean = sums / self.n
+        return mean if self._geometry is None else self._geometry.to_coordinates(mean)
+
+    def matrix(self, sums: Matrix) -> Matrix:
+        mean = sums / self.n
+        return mean if self._geometry is None else self._geometry.conjugated(mean)
+
+    def gram(self) -> Matrix:
+        insist_matrix_fits(self._records.dim)
+        return self.matrix(passes.gram(self._rows))
+
+    def squares(self) -> Vector:
+        geometry = self._geometry
+        if geometry is not None and geometry.is_mixed:
+            return np.diag(self.gram()).copy()
+        squares = passes.gram_diagonal(self._rows) / self.n
+        if geometry is None:
+            return np.asarray(squares)
+        if geometry.shift is not None:
+            assert geometry.constant is not None
+            crossed = passes.gram_column(self._rows, geometry.constant) / self.n
+            held = crossed[geometry.constant]
+            squares = squares - 2.0 * geometry.shift * crossed + geometry.shift**2 * held
+        return np.asarray(squares * geometry.scale**2)
+
+    def moments(self) -> Matrix:
+        """Means and mean squares of the columns, two rows."""
+        if self._geometry is None:
+            return np.asarray(passes.moments(self._rows) / self.n)
+        return np.stack([self.vector(passes.moments(self._rows)[0]), self.squares()])
+
+    def _features(self, request: requests.Request) -> Any:
+        match request:
+            case requests.Gram():
+                return self.gram()
+            case requests.Squares():
+                return self.squares()
+            case requests.Means():
+                return self.moments()[0]
+            case requests.Moments(balance, groups):
+                means, squares = self.moments()
+                summed = squares if groups is None else np.bincount(groups, squares)
+                factor = math.sqrt(balance) * self.facts.influence / self.facts.energy
+                return np.concatenate([means, factor * summed])
+            case requests.Norm(of, added):
+                return float(np.linalg.norm(self.answer(of) + added))
+            case requests.SmallestEigenvalue(of, added):
+                return float(linalg.eigvalsh(self.answer(of) + added, subset_by_index=(0, 0))[0])
+            case requests.Product(of, direction):
+                unit = np.asarray(direction, dtype=np.float64)
+                return self.answer(of) @ (unit / max(1.0, float(np.linalg.norm(unit))))
+            case _:
+                raise ParameterError(f"{type(request).__name__} is no request about these records.")
+
+
+@final
+class LinearSums(_RowSums):
+    """Sums of one number a record: what a law says of its margin, residual or count."""
+
+    def __init__(self, records: Records, geometry: Geometry | None = None) -> None:
+        super().__init__(records, geometry)
+        warm_for(records._rows)
+
+    def sensitivity(self, request: requests.Request, relation: Relation) -> float:
+        return charge(request, self.facts, relation)
+
+    def answer(self, request: requests.Request) -> Any:
+        match request:
+            case requests.VectorSum(law, band, w):
+                return self.vector(passes.gradient(self._rows, law, self.weights(w), band))
+            case requests.NumberSum(law, span, w):
+                return passes.value(self._rows, law, self.weights(w), span.checked()) / self.n
+            case requests.MatrixSum(law, span, w):
+                insist_matrix_fits(self.dim)
+                return self.matrix(passes.hessian(self._rows, law, self.weights(w), span.checked()))
+            case requests.InformationSum(law, span, w):
+                insist_matrix_fits(self.dim)
+                return self.matrix(passes.information(self._rows, law, self.weights(w), span.checked()))
+            case requests.ScoreSum(law, band, w):
+                insist_matrix_fits(self.dim)
+                people, weights = self._records.persons, self.weights(w)
+                if people is None:
+                    return self.matrix(passes.score_moment(self._rows, law, weights, band))
+                return self.matrix(persons.score_moment(gathered(self._rows), people, law, weights, band))
+            case requests.ResidualShares(law, w, edges):
+                return passes.residual_bands(self._rows, law, self.weights(w), edges) / self.n
+            case requests.StepDrops(law, steepest, w, steps, divisors):
+                held = np.stack([self.weights(step, "each direction") for step in steps])
+                total = passes.trials(self._rows, law, self.weights(w), held, steepest)
+                return total / self.n / divisors
+            case requests.LineDrops():
+                fall = self.falls(request)
+                return np.array([fall(float(length)) for length in request.lengths])
+            case _:
+                return self._features(request)
+
+    def value_and_gradient(
+        self, value: requests.NumberSum, gradient: requests.VectorSum
+    ) -> tuple[float, Vector]:
+        """Two answers at the same weights in one pass."""
+        law, band, span = gradient.law, gradient.band, value.span.checked()
+        total, sums = passes.value_and_gradient(self._rows, law, self.weights(gradient.w), band, span)
+        return total / self.n, self.vector(sums)
+
+    def falls(self, request: requests.LineDrops | requests.ClassLine) -> Callable[[float], float]:
+        assert isinstance(request, requests.LineDrops)
+        rows, law, steepest = self._rows, request.law, request.steepest
+        w, direction = self.weights(request.w), self.weights(request.direction, "direction")
+        if isinstance(rows, Parts):
+            return lambda gamma: (
+                float(passes.trials(rows, law, w, gamma * direction[None], steepest)[0]) / self.n
+            )
+        margins = passes.Margins(rows, law, w, direction, steepest)
+        return lambda gamma: margins.decrease(gamma) / self.n
+
+
+@final
+class SoftmaxSums(_RowSums):
+    """Sums of K numbers a record: its softmax probabilities, whose formula is the kernels' own."""
+
+    @property
+    def outputs(self) -> int:
+        assert self._records.labels is not None
+        return len(self._records.labels)
+
+    @cached_property
+    def _bounds(self) -> SoftmaxBounds:
+        facts = self.facts
+        problem = Problem(
+            n=facts.n,
+            dim=self.dim,
+            outputs=self.outputs,
+            radius=facts.radius,
+            slope=SLOPE,
+            curvature_low=0.0,
+            curvature_high=CURVATURE,
+            third=THIRD,
+            bend=BEND,
+            value_at_zero=math.nextafter(math.log(self.outputs), math.inf),
+            weight=facts.weight,
+            lightest=facts.lightest,
+            influence_cap=facts.influence,
+            energy_cap=facts.energy,
+            unit="person" if facts.persons else "record",
+        )
+        return SoftmaxBounds(problem=problem, arithmetic=facts.arithmetic)
+
+    def sensitivity(self, request: requests.Request, relation: Relation) -> float:
+        bounds = replace(self._bounds, relation=relation)
+        match request:
+            case requests.ClassVector(w, limit):
+                return (bounds if limit >= SLOPE else bounds.limited(limit)).gradient(w)
+            case requests.ClassNumber(w):
+                return bounds.value(w)
+            case requests.ClassMatrix(w):
+                return bounds.hessian(w)
+            case requests.ClassInformation(w):
+                return bounds.information(w)
+            case requests.ClassScores(w):
+                return bounds.score_moment(w)
+            case requests.ClassSteps(w, steps, divisors):
+                longest = float(np.max(np.linalg.norm(steps, axis=1) / divisors))
+                return bounds.trials(w, steps) * max(1.0, longest * ROUND_UP)
+            case requests.ClassLine(w, direction, lengths):
+                return bounds.line(w, direction, lengths)
+            case requests.Norm(requests.ClassVector(w, limit), added) if limit >= SLOPE:
+                return bounds.gradient_norm(w) + 2.0 * gamma(self.dim + 32.0) * norm_above(added)
+            case requests.SmallestEigenvalue(requests.ClassMatrix(w), added):
+                size = norm_above(np.ravel(added))
+                return bounds.smallest_eigenvalue(w) + 2.0 * gamma(16.0 * self.dim**2 + 16.0) * size
+            case requests.Product(requests.ClassMatrix(w), _):
+                return bounds.curvature_product(w)
+            case requests.Gram() | requests.Squares() | requests.Means() | requests.Moments():
+                return charge(request, self.facts, relation)
+            case _:
+                raise ParameterError(f"{type(request).__name__} is no request about softmax.")
+
+    def answer(self, request: requests.Request) -> Any:
+        rows = self._rows
+        match request:
+            case requests.ClassVector(w, limit):
+                if limit >= SLOPE:
+                    return self.vector(softmax.gradient(rows, self.classes(w)).ravel())
+                return self.vector(softmax.limited_gradient(rows, self.classes(w), limit).ravel())
+            case requests.ClassNumber(w):
+                return softmax.value(rows, self.classes(w)) / self.n
+            case requests.ClassMatrix(w):
+                insist_matrix_fits(self.dim)
+                return self.matrix(softmax.hessian(rows, self.classes(w)))
+            case requests.ClassInformation(w):
+                insist_matrix_fits(self.dim)
+                return self.matrix(softmax.information(rows, self.classes(w)))
+            case requests.ClassScores(w):
+                insist_matrix_fits(self.dim)
+                people, weights = self._records.persons, self.classes(w)
+                if people is None:
+                    return self.matrix(softmax.score_moment(rows, weights))
+                return self.matrix(persons.softmax_score_moment(gathered(rows), people, weights))
+            case requests.ClassSteps(w, steps, divisors):
+                held = np.stack([self.classes(step, "each direction") for step in steps])
+                return softmax.trials(rows, self.classes(w), held) / self.n / divisors
+            case requests.ClassLine():
+                fall = self.falls(request)
+                return np.array([fall(float(length)) for length in request.lengths])
+            case _:
+                return self._features(request)
+
+    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+        """Two answers at the same weights in one pass."""
+        value, sums = softmax.value_and_gradient(self._rows, self.classes(w))
+        return value / self.n, self.vector(sums.ravel())
+
+    def falls(self, request: requests.LineDrops | requests.ClassLine) -> Callable[[float], float]:
+        assert isinstance(request, requests.ClassLine)
+        rows, w = self._rows, self.classes(request.w)
+        direction = self.classes(request.direction, "direction")
+        if isinstance(rows, Parts) or rows.streamed:
+            return lambda gamma: float(softmax.trials(rows, w, gamma * direction[None])[0]) / self.n
+        here, moves = softmax.scores_along(rows, w, direction)
+        return lambda gamma: softmax.decrease(rows, here, moves, gamma) / self.n
+
+    def classes(self, w: Vector, name: str = "w") -> Matrix:
+        """Weights in the coordinates of the rows as held, class by class."""
+        return self.weights(w, name).reshape(self.outputs, -1)
+
+
+def checked_weights(w: Any, dim: int, radius: float, name: str = "w") -> Vector:
+    """w in float64, once its shape is right and no product with a row can overflow."""
+    given = np.asarray(w)
+    if given.dtype.kind not in "biuf" or given.shape != (dim,):
+        raise ParameterError(f"{name} must hold {dim} real numbers, in one dimension.")
+    weights = np.ascontiguousarray(given, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        reach = np.abs(weights).sum() * max(1.0, radius)
+    if not reach <= LARGEST_REACH:
+        raise ParameterError(f"{name} must be finite, in sum and times the radius at most {LARGEST_REACH:g}.")
+    return weights

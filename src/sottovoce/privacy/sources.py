@@ -1,0 +1,179 @@
+"""What an oracle asks: records behind bounded sums, or the wing of PyTorch modules.
+
+Of records, what a risk says of itself is never used: its sums charge and answer, and what it returns for its
+owner is not consulted. A question only proposes a request, which is made once, charged and then answered.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from sottovoce.errors import ParameterError
+from sottovoce.problem import Calibration
+from sottovoce.trusted.requests import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.accounting.relations import Relation
+    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.problem import Problem
+    from sottovoce.questions import Backtrack, Geometry, Question
+    from sottovoce.risks.protocol import ExactRisk
+
+_WINGS = ("sottovoce.autodiff.risk",)
+"""Modules whose risks clip every example themselves: each has attacks of its own."""
+
+
+class Source(ABC):
+    """Charges and answers; `bounds` holds what is proposed, and never lowers a charge."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    @property
+    def problem(self) -> Problem:
+        return self.bounds.problem
+
+    @abstractmethod
+    def request(self, question: Question[Any]) -> Any:
+        """What will be charged and answered."""
+
+    @abstractmethod
+    def sensitivity(self, question: Question[Any], request: Any) -> float:
+        """How far one record moves the answer to the request, or more where the caller states more."""
+
+    @abstractmethod
+    def answer(self, request: Any) -> Any:
+        """The exact answer without the penalty: for one who adds noise to it."""
+
+    @abstractmethod
+    def public(self, question: Question[Any]) -> Any:
+        """What the penalty adds to the noisy answer."""
+
+    @abstractmethod
+    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
+        """How far one record moves each comparison of a line search, and the comparisons, made in turn."""
+
+    @abstractmethod
+    def reshaped(self, geometry: Geometry) -> Source: ...
+
+    @abstractmethod
+    def batch(self, size: int, most: int, relation: Relation) -> Source:
+        """As it charges for a batch of `size` records, no more than `most` of them in a sum."""
+
+    @abstractmethod
+    def subset(self, indices: NDArray[np.int64], n: int) -> Source: ...
+
+
+@final
+class RecordSource(Source):
+    """Records behind bounded sums."""
+
+    def __init__(self, risk: ExactRisk, sums: Sums, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._risk = risk
+        self._sums = sums
+        self._proposals: Any = bounds
+
+    def request(self, question: Question[Any]) -> Any:
+        return question.request(self._proposals)
+
+    def sensitivity(self, question: Question[Any], request: Any) -> float:
+        tight = self._sums.sensitivity(request, self.bounds.relation)
+        if self.bounds.calibration is Calibration.TIGHT:
+            return tight
+        return max(tight, question.moves(self.bounds))
+
+    def answer(self, request: Any) -> Any:
+        return self._sums.answer(request)
+
+    def public(self, question: Question[Any]) -> Any:
+        return question.public(self.problem)
+
+    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
+        longest = np.array([float(np.max(question.lengths))])
+        request = self._proposals.line_drops(question.w, question.direction, longest)
+        moves = self._sums.sensitivity(request, self.bounds.relation)
+        if self.bounds.calibration is not Calibration.TIGHT:
+            moves = max(moves, question.moves(self.bounds))
+        steps = question.lengths[:, None] * question.direction
+        relief = self.problem.relief(question.w, steps)
+
+        def compared() -> Iterator[float]:
+            fall = self._sums.falls(request)
+            for length, eased, required in zip(question.lengths, relief, question.required, strict=True):
+                yield fall(min(float(length), float(longest[0]))) + float(eased) - float(required)
+
+        return moves, compared()
+
+    def reshaped(self, geometry: Geometry) -> Source:
+        return source_of(self._risk.reshaped(geometry), self.bounds)
+
+    def batch(self, size: int, most: int, relation: Relation) -> Source:
+        bounds = batch_bounds(self.bounds, size, most, relation)
+        return RecordSource(self._risk, self._sums.batch(size, most), bounds)
+
+    def subset(self, indices: NDArray[np.int64], n: int) -> Source:
+        return RecordSource(self._risk, self._sums.subset(indices, n), self.bounds)
+
+
+@final
+class WingSource(Source):
+    """A risk that clips every example itself and says what it moves by."""
+
+    def __init__(self, risk: ExactRisk, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self._risk = risk
+
+    def request(self, question: Question[Any]) -> Any:
+        return question
+
+    def sensitivity(self, question: Question[Any], request: Any) -> float:
+        return float(question.moves(self.bounds))
+
+    def answer(self, request: Any) -> Any:
+        return request.exact(self._risk)
+
+    def public(self, question: Question[Any]) -> Any:
+        return 0.0
+
+    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
+        return question.moves(self.bounds), question.exact(self._risk)
+
+    def reshaped(self, geometry: Geometry) -> Source:
+        return source_of(self._risk.reshaped(geometry), self.bounds)
+
+    def batch(self, size: int, most: int, relation: Relation) -> Source:
+        return WingSource(self._risk, batch_bounds(self.bounds, size, most, relation))
+
+    def subset(self, indices: NDArray[np.int64], n: int) -> Source:
+        return WingSource(self._risk.subset(indices, n), self.bounds)
+
+
+def batch_bounds(bounds: Bounds, size: int, most: int, relation: Relation) -> Bounds:
+    """The bounds of a mean over a batch: n is its size, and `most` records may be in a sum."""
+    return replace(
+        bounds,
+        problem=replace(bounds.problem, n=size),
+        arithmetic=replace(bounds.arithmetic, n=size, records=most),
+        relation=relation,
+    )
+
+
+def source_of(risk: ExactRisk, like: Bounds | None = None, **stated: Any) -> Source:
+    """The records of a risk, or a risk of a wing; calibration and relation as stated, or as in `like`."""
+    if like is not None:
+        stated = {"calibration": like.calibration, "relation": like.relation}
+    bounds = replace(risk.bounds, **stated)
+    sums = getattr(risk, "sums", None)
+    if isinstance(sums, Sums):
+        return RecordSource(risk, sums, bounds)
+    if type(risk).__module__ in _WINGS:
+        return WingSource(risk, bounds)
+    raise ParameterError("an oracle answers about Risk, SoftmaxRisk and TorchRisk, whose sums are bounded.")

@@ -1,0 +1,1 @@
+"""What must be believed: a wrong line here may cost privacy, a wrong line elsewhere only accuracy."""

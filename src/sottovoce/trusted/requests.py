@@ -1,0 +1,263 @@
+"""What may be asked of records: bounded sums. A request proposes laws, bands and steps; it promises nothing.
+
+Those who answer it clamp every contribution to the band that it names and charge for that band. So a request
+with a wrong law or a narrow band gets a useless answer, and never one that tells more than was charged for.
+Weights are those of the coordinates in which the sums are made.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sottovoce.accounting.relations import Relation
+    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.trusted.bands import Band, Span
+    from sottovoce.trusted.laws import Law
+
+
+class Request:
+    """One bounded sum, or what is read off it."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class VectorSum(Request):
+    """(1/n) sum q c z, c the law's first derivative within the band."""
+
+    law: Law
+    band: Band
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NumberSum(Request):
+    """(1/n) sum q c, c the law's value within the span."""
+
+    law: Law
+    span: Span
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MatrixSum(Request):
+    """(1/n) sum q c zz', c the law's second derivative within the span."""
+
+    law: Law
+    span: Span
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class InformationSum(Request):
+    """(1/n) sum q^2 c zz', c the law's second derivative within the span."""
+
+    law: Law
+    span: Span
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ScoreSum(Request):
+    """(1/n) sum ss', s a record's q c z or the sum of a person's, c the first derivative within the band."""
+
+    law: Law
+    band: Band
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StepDrops(Request):
+    """(1/n) sum q (phi(t) - phi(t_j)) / divisor_j, t_j after step p_j, each within steepest |t_j - t|."""
+
+    law: Law
+    steepest: float
+    w: Vector
+    steps: Matrix
+    divisors: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LineDrops(Request):
+    """(1/n) sum q (phi(t) - phi(t + gamma_i u)), u the rate of t along the direction, each within
+    steepest |gamma_i u|: one number a length."""
+
+    law: Law
+    steepest: float
+    w: Vector
+    direction: Vector
+    lengths: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ResidualShares(Request):
+    """(1/n) sum q e, e the unit vector of the band in which |t| lies: at or above the first of falling edges,
+    between two of them, below the last. Every record has one."""
+
+    law: Law
+    w: Vector
+    edges: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassVector(Request):
+    """(1/n) sum q r (x) z, r = p - e_y for the softmax probabilities p, shortened to `limit`."""
+
+    w: Vector
+    limit: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassNumber(Request):
+    """(1/n) sum of q times the softmax loss."""
+
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassMatrix(Request):
+    """(1/n) sum q (diag p - pp') (x) zz'."""
+
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassInformation(Request):
+    """(1/n) sum q^2 (diag p - pp') (x) zz'."""
+
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassScores(Request):
+    """(1/n) sum ss', s a record's q r (x) z or the sum of a person's."""
+
+    w: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassSteps(Request):
+    """(1/n) sum of q times how far the softmax loss falls along each step, over its divisor."""
+
+    w: Vector
+    steps: Matrix
+    divisors: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassLine(Request):
+    """(1/n) sum of q times how far the softmax loss falls at each length along the direction."""
+
+    w: Vector
+    direction: Vector
+    lengths: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Norm(Request):
+    """The length of a vector sum and a public vector."""
+
+    of: VectorSum | ClassVector
+    added: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SmallestEigenvalue(Request):
+    """Of a matrix sum and a public symmetric matrix."""
+
+    of: MatrixSum | ClassMatrix
+    added: Matrix
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Product(Request):
+    """A matrix sum times a public vector, taken at length 1."""
+
+    of: MatrixSum | ClassMatrix
+    direction: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Gram(Request):
+    """(1/n) sum q zz'."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Squares(Request):
+    """(1/n) sum q z_j^2 for each column."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Means(Request):
+    """(1/n) sum q z_j for each column."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Moments(Request):
+    """(1/n) sum q z_j for each column, then f times (1/n) sum q z_j^2, summed over groups of columns if any;
+    f = sqrt(balance) C / E, C the largest q ||z|| and E the largest q ||z||^2."""
+
+    balance: float
+    groups: NDArray[np.intp] | None
+
+
+class Sums(ABC):
+    """Records behind bounded sums: says what a request must be charged for, and answers it.
+
+    There are no others than those of `sottovoce.kernels.sums`."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        if cls.__module__ != "sottovoce.kernels.sums":
+            raise TypeError("sums over records are those of sottovoce.kernels.sums and no others.")
+        super().__init_subclass__(**named)
+
+    @abstractmethod
+    def sensitivity(self, request: Request, relation: Relation) -> float:
+        """How far one record, or person, moves the answer as computed, in l2 or Frobenius norm. Public."""
+
+    @abstractmethod
+    def answer(self, request: Request) -> Any:
+        """The sum, exact: for one who adds noise to it."""
+
+    @abstractmethod
+    def falls(self, request: LineDrops | ClassLine) -> Callable[[float], float]:
+        """How far a risk falls at each length along a line, exact: for one who compares it with noise."""
+
+    @abstractmethod
+    def batch(self, size: int, most: int) -> Sums:
+        """The same sums over `size` records, no more than `most` of them in a sum: for what they cost."""
+
+    @abstractmethod
+    def subset(self, indices: NDArray[np.int64], n: int) -> Sums:
+        """Sums over the records at these increasing positions, divided by `n`."""
+
+    @abstractmethod
+    def reshaped(self, geometry: Any) -> Sums:
+        """Sums in other coordinates, each record's influence capped."""

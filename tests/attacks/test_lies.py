@@ -1,0 +1,300 @@
+"""Five lies told outside the trusted base: none moves a released answer by more than was charged for.
+
+What the oracle adds noise to is recorded on both sides of a pair of neighbours and compared with the
+sensitivity of the event in the ledger. Records are tried at the corners and by climbing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.accounting import Ledger
+from sottovoce.accounting.events import Event
+from sottovoce.accounting.relations import Relation
+from sottovoce.errors import LedgerError, ParameterError
+from sottovoce.kernels.sums import LinearSums
+from sottovoce.losses import Constants, Kind, Logistic, Loss
+from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sources import source_of
+from sottovoce.problem import Calibration
+from sottovoce.questions import (
+    CurvatureProduct,
+    Geometry,
+    Gradient,
+    GradientNorm,
+    Grid,
+    Hessian,
+    Question,
+    ScoreMoment,
+    SmallestEigenvalue,
+    Trials,
+    Value,
+)
+from sottovoce.questions import geometry as geometries
+from sottovoce.risks.bounds import LinearBounds
+from sottovoce.risks.linear import Risk
+from sottovoce.trusted import requests
+from sottovoce.trusted.bands import Band, Span
+from tests.doubles import Recorder
+
+DIM, RADIUS = 2, 1.5
+BUDGET = sv.Budget(epsilon=5.0, delta=1e-6)
+RELATIONS = ["replace-one", "zero-out"]
+Row = tuple[np.ndarray, float, float]
+
+
+def questions(w: np.ndarray) -> list[Question[Any]]:
+    steps = np.array([[0.3, 0.1], [-0.2, 0.4]])
+    return [
+        Gradient(w),
+        Hessian(w),
+        Value(w),
+        GradientNorm(w),
+        SmallestEigenvalue(w),
+        CurvatureProduct(w, steps[0]),
+        ScoreMoment(w),
+        Trials(w, steps),
+        Grid(w, steps[0], 1.0, 0.5, 3),
+    ]
+
+
+def risk_over(loss: Loss, row: Row, geometry: Geometry | None = None) -> Any:
+    """Three records, of which the first is the one that changes."""
+    X = np.vstack([row[0], [[0.4, -0.2], [-1.0, 0.3]]])
+    labels = [row[1], 1.0, -1.0]
+    declared = {"labels": (-1.0, 1.0)} if loss.kind is Kind.MARGIN else {"target": (-1.0, 1.0)}
+    weights = {"sample_weight": [row[2], 1.0, 1.0], "weight_cap": 1.0}
+    records = sv.Records.from_arrays(X, labels, radius=RADIUS, **declared, **weights)
+    risk = Risk(records, loss, sv.regularizers.L2(0.1))
+    return risk if geometry is None else risk.reshaped(geometry)
+
+
+def asked(risk: Any, question: Question[Any], relation: str) -> tuple[np.ndarray, float]:
+    """What noise was added to, and the sensitivity that was charged."""
+    noise, budget = Recorder(SimulatedNoise(0)), replace(BUDGET, relation=Relation.of(relation))
+    ledger = Ledger(budget)
+    oracle = Oracle(risk, ledger.run(budget), noise)
+    oracle.ask(question, oracle.units_left // 2)
+    event: Event = ledger.history[-1].event
+    return np.asarray(noise.exact[-1]), float(event.sensitivity)  # type: ignore[union-attr]
+
+
+def worst(
+    build: Callable[[Row], Any], question: Callable[[], Question[Any]], relation: str, w: np.ndarray
+) -> float:
+    """Largest movement over charge: corners of the ball along and across the weights, then a climb."""
+    rng = np.random.default_rng(0)
+    along = w / max(1e-9, float(np.linalg.norm(w)))
+    across = np.array([-along[1], along[0]])
+    corners = [s * RADIUS * v for s in (1.0, -1.0) for v in (along, across, (along + 3.0 * across) / 10**0.5)]
+    held = [(x, y, 1.0) for x in corners for y in (-1.0, 1.0)]
+    answers = [asked(build(row), question(), relation) for row in held]
+    gone = [asked(build((x, y, 0.0)), question(), relation) for x, y, _ in held]
+
+    def gap(one: Any, other: Any) -> float:
+        return float(np.linalg.norm(one[0] - other[0])) / one[1]
+
+    if relation == "zero-out":
+        return max(gap(one, other) for one, other in zip(answers, gone, strict=True))
+    best, pair = max(
+        ((gap(a, b), (i, j)) for i, a in enumerate(answers) for j, b in enumerate(answers)),
+        key=lambda found: found[0],
+    )
+    rows = [held[i] for i in pair]
+    for step in range(12):
+        moved = [(x + rng.normal(size=DIM) * 0.5 * 0.8**step, y, q) for x, y, q in rows]
+        now = gap(*(asked(build(row), question(), relation) for row in moved))
+        if now > best:
+            best, rows = now, moved
+    return best
+
+
+def insist_harmless(build: Callable[[Row], Any], relation: str, scale: float = 2.0) -> None:
+    w = np.array([0.8, 0.6]) * scale
+    for number, question in enumerate(questions(w)):
+        ratio = worst(build, lambda number=number: questions(w)[number], relation, w)
+        assert ratio <= 1.0, (type(question).__name__, ratio)
+
+
+def arc_tangent(t: float, y: float) -> tuple[float, float, float]:
+    return t * math.atan(t) - 0.5 * math.log1p(t * t), math.atan(t), 1.0 / (1.0 + t * t)
+
+
+@dataclass(frozen=True)
+class Liar(Loss):
+    """States a slope of a third, a curvature of a tenth and a ceiling of a hundredth of the true ones."""
+
+    name = "liar"
+    kind = Kind.RESIDUAL
+    unit = Constants(slope=0.5, curvature_low=0.0, curvature_high=0.1, third=0.1, bend=1.0, ceiling=0.01)
+    scalar = staticmethod(arc_tangent)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_loss_that_lies_about_its_constants_is_charged_for_what_it_can_do(relation: str) -> None:
+    insist_harmless(lambda row: risk_over(Liar(), row), relation)
+
+
+def test_the_lie_about_the_slope_costs_accuracy() -> None:
+    """Differences are cut to the slope stated: the answer is wrong, which is the liar's own loss."""
+    true = np.arctan(np.linspace(-3.0, 3.0, 7))
+    risk = risk_over(Liar(), (np.array([1.0, 0.0]), -1.0, 1.0))
+    drop = risk.trials(np.zeros(2), np.array([[-2.0, 0.0]]))[0]
+    assert abs(drop) <= 0.5 * 2.0 * RADIUS < abs(true).max() * 2.0 * RADIUS
+
+
+def jumping(t: float, y: float) -> tuple[float, float, float]:
+    far = 1e200 if t > 0.0 else -1e200
+    return far, far * t, far
+
+
+def swapped(t: float, y: float) -> tuple[float, float, float]:
+    return -t, t * t, math.log(t)
+
+
+def infinite(t: float, y: float) -> tuple[float, float, float]:
+    return 1.0 / t, t / 0.0, 1.0 / (t - t)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("scalar", [jumping, swapped, infinite])
+def test_laws_gone_wild_move_nothing_past_the_charge(scalar: Any, relation: str) -> None:
+    wild = type("Wild", (Loss,), {"name": "wild", "kind": Kind.MARGIN, "unit": Logistic.unit})
+    wild.scalar = staticmethod(scalar)
+    insist_harmless(lambda row: risk_over(wild(), row), relation)
+
+
+def test_a_loss_that_mixes_rows_is_refused_before_anything_is_charged() -> None:
+    def divides_by_the_largest(t, y):
+        return np.log1p(np.exp(-t)) / np.max(np.abs(t)), -t / np.max(np.abs(t)), np.ones_like(t)
+
+    class Mixing(Loss):
+        name, kind, unit = "mixing", Kind.MARGIN, Logistic.unit
+        scalar = staticmethod(divides_by_the_largest)
+
+    ledger = Ledger(BUDGET)
+
+    def ask() -> None:
+        risk = risk_over(Mixing(), (np.ones(2), 1.0, 1.0))
+        Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0)).gradient(np.ones(2), 100)
+
+    with pytest.raises(ParameterError, match="law"):
+        ask()
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_geometry_with_a_wrong_norm_is_measured_again(relation: str) -> None:
+    """Numbers that a geometry derives from its coordinates are planted: they are computed anew."""
+
+    def lying() -> Geometry:
+        geometry = Geometry(scale=np.array([3.0, 0.5]), cap=1.0, turn=np.array([[1.0, 2.0], [-1.0, 0.5]]))
+        geometry.__dict__.update(norm=1e-3, stretch=1e-3, matrix=np.eye(2) * 1e-3)
+        return geometry
+
+    insist_harmless(lambda row: risk_over(Logistic(), row, lying()), relation)
+
+
+def test_a_geometry_of_another_kind_is_refused() -> None:
+    class Shorter(geometries.Geometry):  # type: ignore[misc]
+        def to_coordinates(self, gradient: np.ndarray) -> np.ndarray:
+            return 0.1 * super().to_coordinates(gradient)
+
+    with pytest.raises(ParameterError, match="Geometry"):
+        risk_over(Logistic(), (np.ones(2), 1.0, 1.0), Shorter(scale=np.ones(2), cap=1.0))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_question_that_states_a_wrong_sensitivity_is_not_asked_for_it(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for question in questions(np.ones(2)):
+        monkeypatch.setattr(type(question), "moves", lambda self, bounds: 1e-9)
+    insist_harmless(lambda row: risk_over(Logistic(), row), relation)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_question_that_proposes_wrong_bands_is_charged_for_what_they_let_through(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    middle = rng.normal(size=7)
+    wrong = Band(-0.7, 1.1, middle - 0.1, middle + rng.exponential(0.3, 7))
+
+    monkeypatch.setattr(
+        LinearBounds, "vector_sum", lambda self, w: requests.VectorSum(self.loss.law, wrong, w)
+    )
+    monkeypatch.setattr(
+        LinearBounds,
+        "matrix_sum",
+        lambda self, w: requests.MatrixSum(self.loss.law, Span(-0.4, 0.1), w),
+    )
+    monkeypatch.setattr(LinearBounds, "_steepest", 1e-3)
+    insist_harmless(lambda row: risk_over(Logistic(), row), relation)
+
+
+class Doubled:
+    """A risk that answers twice what it should and states a tenth of what it moves."""
+
+    def __init__(self, risk: Risk) -> None:
+        self._risk = risk
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._risk, name)
+        if name in ("gradient", "hessian", "value", "trials", "score_moment", "smallest_eigenvalue"):
+            return lambda *given: 2.0 * found(*given)
+        return found
+
+    @property
+    def bounds(self) -> LinearBounds:
+        honest = self._risk.bounds
+        smaller = replace(honest.problem, radius=0.1 * RADIUS, n=1000, label_reach=0.0)
+        return replace(honest, problem=smaller, arithmetic=replace(honest.arithmetic, radius=0.0, n=10**6))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_risk_that_returns_twice_the_gradient_is_not_asked_for_it(relation: str) -> None:
+    insist_harmless(lambda row: Doubled(risk_over(Logistic(), row)), relation)
+
+
+def test_a_published_charge_is_never_below_the_bands_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks may raise a charge, and never lower it."""
+    risk, w = risk_over(Logistic(), (np.ones(2), 1.0, 1.0)), np.ones(2)
+    charged = []
+    for stated in (1e-9, 7.0):
+        monkeypatch.setattr(Gradient, "moves", lambda self, bounds, stated=stated: stated)
+        source = source_of(risk, calibration=Calibration.PUBLISHED)
+        charged.append(source.sensitivity(Gradient(w), source.request(Gradient(w))))
+    assert charged == [risk.sums.sensitivity(risk.bounds.vector_sum(w), Relation.REPLACE_ONE), 7.0]
+
+
+def test_an_answer_longer_than_was_charged_for_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gradient, "entries", lambda self, problem: 1)
+    ledger, noise = Ledger(BUDGET), Recorder(SimulatedNoise(0))
+    oracle = Oracle(risk_over(Logistic(), (np.ones(2), 1.0, 1.0)), ledger.run(BUDGET), noise)
+    with pytest.raises(LedgerError, match="length"):
+        oracle.gradient(np.ones(2), 100)
+    assert not noise.tape
+
+
+def test_sums_of_another_maker_are_refused() -> None:
+    with pytest.raises(TypeError, match="no others"):
+
+        class Own(requests.Sums):
+            pass
+
+    class NoSums:
+        bounds = risk_over(Logistic(), (np.ones(2), 1.0, 1.0)).bounds
+
+    ledger = Ledger(BUDGET)
+    with pytest.raises(ParameterError, match="oracle"):
+        Oracle(NoSums(), ledger.run(BUDGET), SimulatedNoise(0))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="Records"):
+        LinearSums(object())  # type: ignore[arg-type]
