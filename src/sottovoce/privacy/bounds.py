@@ -119,10 +119,11 @@ class Bounds(ABC):
         self._stated(worst, 2.0 / self.problem.n)
 
     def _stated(self, tight: float, paper: float) -> float:
-        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
+        """The movement to charge for: the tight one, or the paper's where that is at least as large but for
+        what summing adds."""
         if self.calibration is Calibration.TIGHT:
             return tight
-        if paper < tight * (1.0 - 1e-12):
+        if paper < tight * (1.0 - 1e-3):
             raise ParameterError(
                 f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
                 'radius, so its noise would not be private. Use calibration="tight".'

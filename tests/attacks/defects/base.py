@@ -13,4 +13,4 @@ def files(root: Path) -> set[str]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return set(module.base_files() if hasattr(module, "base_files") else module.rooms())
+    return set(module.base_files())
