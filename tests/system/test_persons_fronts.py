@@ -93,7 +93,7 @@ def test_the_command_line_fits_and_evaluates_for_persons(tmp_path: Path, kind: s
     assert json.loads(made.output)["unit"] == "person"
     counted = run.invoke(app, ["evaluate", str(model), str(data), *common, *ledger])
     assert counted.exit_code == 0, counted.output
-    for words in ("replace all records of one person", "under zero-out the same", "Persons by true"):
+    for words in ("replace all records of one person", "under zero-out nothing is stated", "Persons by true"):
         assert words in counted.output
     single = run.invoke(app, [*again[:4], *common, *ledger, "-o", str(tmp_path / "no.json")])
     assert isinstance(single.exception, sv.errors.LedgerError)
