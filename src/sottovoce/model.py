@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
-from sottovoce.features.marginals import Marginal
 from sottovoce.files import read_json, text_of, write
 from sottovoce.report.notebook import ShownModel
 from sottovoce.result import NO_FINDINGS, Result
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
     from sottovoce.features.effects import Effect
+    from sottovoce.features.marginals import Marginal
     from sottovoce.inference.listing import ListedCoefficient
     from sottovoce.inference.summary import Summary
     from sottovoce.inference.terms import UserTerms
@@ -301,7 +301,7 @@ class Model(ShownModel):
                 purpose=text_of(raw.get("purpose", "")),
                 contact=text_of(raw.get("contact", "")),
                 figures=_figures(raw.get("figures", [])),
-                marginals=tuple(map(Marginal.from_dict, raw.get("marginals", []))),
+                marginals=_marginals(raw.get("marginals", [])),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None
@@ -328,3 +328,11 @@ def _figures(raw: list[dict[str, Any]]) -> tuple[Estimate, ...]:
     from sottovoce.evaluation.figures import Estimate
 
     return tuple(map(Estimate.from_dict, raw))
+
+
+def _marginals(raw: list[dict[str, Any]]) -> tuple[Marginal, ...]:
+    if not raw:
+        return ()
+    from sottovoce.features.marginals import Marginal
+
+    return tuple(map(Marginal.from_dict, raw))
