@@ -26,7 +26,6 @@ from sottovoce.exports.scorecard import (
     missing_texts,
     to_the_letter,
 )
-from sottovoce.inference.summary import COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,6 +117,8 @@ def _categories(card: Scorecard, column: Categorical) -> dict[str, str]:
 def _inferred(summary: Summary) -> str:
     """A data frame with the columns of broom, NA where nothing is determined, and the covariance matrix of
     the estimates, both in the units of the table."""
+    from sottovoce.inference.summary import COLUMNS
+
     columns = zip(*(line.values for line in summary.lines), strict=True)
     listed = ",\n".join(
         f"  {quoted(name)} = {_vector(values)}" for name, values in zip(COLUMNS, columns, strict=True)
