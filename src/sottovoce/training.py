@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.checks import writable
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
+from sottovoce.accounting.resuming import Resume
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.inference.measuring import insist_inferable, measured
 from sottovoce.inference.request import Inference
@@ -49,6 +52,8 @@ def minimize(
     robust: bool = False,
     purpose: str = "",
     progress: bool = False,
+    resume: str | Resume | None = None,
+    declared: Mapping[str, str] | None = None,
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
 
@@ -66,6 +71,11 @@ def minimize(
     second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
     with `robust` they hold whether or not the model does; an `Inference` says both and what coefficients are
     read for. `purpose` is told in the ledger's history.
+
+    A run sets its whole budget aside in the ledger until it ends, and is refused where another holds it. With
+    a ledger file, answers are written down beside it as they come: `resume` goes on with a run that was
+    interrupted, by its identity, under the same arguments and whatever `declared` adds to them, without
+    paying or drawing anything twice; `Resume(run, further=False)` makes the best model its answers allow.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record (with relation="zero-out": by a null record, which
@@ -111,35 +121,58 @@ def minimize(
         )
     require_memory(working_memory(problem), "this run, with its matrices of columns by columns,")
     called = f"{chosen.name}: {purpose}" if purpose else chosen.name
-    run = account.run(budget, called, unit=problem.unit)
-    kept = int(run.units_left * asked.share)
-    run.keep(kept)
-    entropy = entropy_for(simulate)
-    settled, opening = (
-        _settled(risk, Oracle(risk.first, run, noise, goal.calibration, entropy))
-        if isinstance(risk, StagedRisk)
-        else (risk, ())
+    facts = {
+        "problem": repr(problem),
+        "method": repr(chosen),
+        "goal": repr(goal),
+        "start": hashlib.sha256(weights.tobytes()).hexdigest(),
+        "inference": repr(asked),
+        "version": VERSION,
+        **(declared or {}),
+    }
+    run = account.start(
+        budget,
+        called,
+        unit=problem.unit,
+        entries=planned_entries(problem),
+        declared=facts,
+        resume=Resume.of(resume),
     )
-    oracle = Oracle(settled, run, noise, goal.calibration, entropy)
-    with watching(progress, chosen.name, run.mu_squared_left) as watch:
-        outcome = chosen.run(oracle, weights, goal, watch)
-    run.keep(0)
-    if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent:
-        raise BudgetExceeded(
-            "the first question of the run was refused: nothing was charged, nothing released. Either "
-            f"epsilon={budget.epsilon:g} is past what noise on a lattice can carry (about 25; fewer columns "
-            "carry more), or another run took the ledger's budget. Lower epsilon, or look at the ledger."
+    with run:
+        kept = int(run.units_left * asked.share)
+        run.keep(kept)
+        entropy = entropy_for(simulate)
+        settled, opening = (
+            _settled(risk, Oracle(risk.first, run, noise, goal.calibration, entropy))
+            if isinstance(risk, StagedRisk)
+            else (risk, ())
         )
-    findings, rows = _inferred(oracle, outcome.weights, kept, asked) if kept else (None, ())
+        oracle = Oracle(settled, run, noise, goal.calibration, entropy)
+        with watching(progress, chosen.name, run.mu_squared_left) as watch:
+            outcome = chosen.run(oracle, weights, goal, watch)
+        run.keep(0)
+        if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent:
+            raise BudgetExceeded(
+                "the first question of the run was refused: nothing was charged, nothing released. Noise on "
+                "a lattice carries about epsilon=25, and more for fewer columns; here it is "
+                f"{budget.epsilon:g}. Lower epsilon, or look at the ledger."
+            )
+        findings, rows = _inferred(oracle, outcome.weights, kept, asked) if kept else (None, ())
     earlier = () if origin is None else origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
     lineage = (*earlier, replace(run.preset, run=name, counted=problem.counted))
     guarantee = Guarantee.over(
         lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
     )
+    caveats = [*problem.caveats, *filter(None, [guarantee.caveat])]
+    if run.cut_short:
+        caveats.append(
+            f"the run ended short of its plan after {100.0 * run.units_spent / run.units_cap:.3g} % of its "
+            "budget: this is the best model its answers allow, not the one that was planned"
+        )
     return Result(
         weights=outcome.weights.copy(),
-        stop=outcome.stop,
+        stop=Stop.CUT_SHORT if run.cut_short else outcome.stop,
         certificate=replace(outcome.certificate, neighbours=guarantee.neighbours),
         guarantee=guarantee,
         trace=(*opening, *outcome.trace, *rows),
@@ -152,11 +185,19 @@ def minimize(
         simulated=noise.simulated,
         ledger="" if ledger is None else ledger.identity,
         ledger_head="" if ledger is None else ledger.head,
-        caveats=(*problem.caveats, guarantee.caveat) if guarantee.caveat else problem.caveats,
+        caveats=tuple(caveats),
         lineage=lineage,
         noise=outcome.noise,
         version=VERSION,
     )
+
+
+def planned_entries(problem: Problem) -> int:
+    """Numbers that a run may draw noise for, more than methods do: a thousand gradients, three matrices.
+
+    It decides how much of delta the lattice of their noise is sure to find in the ledger."""
+    side = problem.dim if problem.forms_matrices else problem.columns
+    return 1000 * problem.dim + (3 * side * (side + 1) // 2 if matrix_fits(side) else 0)
 
 
 def working_memory(problem: Problem) -> int:

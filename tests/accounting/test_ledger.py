@@ -170,6 +170,9 @@ def test_a_store_that_fails_leaves_the_run_charged() -> None:
         def totals(self) -> Totals:
             return Totals(0, 0)
 
+        def held(self) -> dict[str, Totals]:
+            return {}
+
         def history(self) -> tuple[Grant, ...]:
             return ()
 

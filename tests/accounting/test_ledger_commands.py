@@ -46,7 +46,7 @@ def fit(run: Shell, output: str) -> None:
 
 
 def files(tmp_path: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in tmp_path.glob("budget.db*")}
+    return {path.name: path.read_bytes() for path in tmp_path.glob("budget.db*") if path.is_file()}
 
 
 def test_a_backup_written_back_is_told_by_a_model_made_since(tmp_path: Path, run: Shell) -> None:
@@ -55,7 +55,7 @@ def test_a_backup_written_back_is_told_by_a_model_made_since(tmp_path: Path, run
     backup = files(tmp_path)
     fit(run, "late.json")
     assert run("ledger", "verify", "budget.db", "--anchor", "late.json")[0] == 0
-    for path in tmp_path.glob("budget.db*"):
+    for path in filter(Path.is_file, tmp_path.glob("budget.db*")):
         path.write_bytes(backup.get(path.name, b""))
     assert run("ledger", "verify", "budget.db")[0] == 0
     assert run("ledger", "verify", "budget.db", "--anchor", "early.json")[0] == 0
@@ -83,7 +83,7 @@ def test_a_copy_is_refused_until_it_is_adopted(tmp_path: Path, run: Shell, way: 
 
 def test_a_damaged_file_is_one_line_and_nothing_is_written(tmp_path: Path, run: Shell) -> None:
     fit(run, "early.json")
-    for path in tmp_path.glob("budget.db*"):
+    for path in filter(Path.is_file, tmp_path.glob("budget.db*")):
         content = bytearray(path.read_bytes())
         content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
         path.write_bytes(bytes(content))

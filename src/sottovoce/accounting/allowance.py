@@ -55,7 +55,9 @@ class Allowance:
         )
 
 
-def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "", run_id: str = "") -> Grant:
+def new_grant(
+    event: Event, currency: Currency, relation: Relation, run: str = "", run_id: str = "", journal: str = ""
+) -> Grant:
     """The event with its prices and a name of its own; leave to release only once a store has it."""
     poisson = isinstance(event, SubsampledGaussianEvent) and event.draw is Draw.POISSON
     if poisson and relation is not Relation.ZERO_OUT:
@@ -63,7 +65,7 @@ def new_grant(event: Event, currency: Currency, relation: Relation, run: str = "
             "a Poisson batch has a price under zero-out alone. Nothing was released. Draw batches of fixed "
             'size, or count under Budget(..., relation="zero-out").'
         )
-    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run, run_id)
+    return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run, run_id, journal)
 
 
 def share(left: Units, parts: int) -> Units:
@@ -80,6 +82,8 @@ def share(left: Units, parts: int) -> Units:
 # lattice exceeds every allowance anyway, since delta < 1.
 TOTAL_VARIATION = Fraction(202, 10_000)
 LATTICE_PER_ONE = 2**100
+# The most that `privacy.noise` takes for a step, in scales of the noise.
+USUAL_STEP = Fraction(1, 2**38)
 
 
 def lattice_units(event: Event) -> int:
@@ -94,6 +98,11 @@ def lattice_units(event: Event) -> int:
             return 0
         case _:
             raise UnsupportedEvent(f"{type(event).__name__} has no known lattice. Nothing was released.")
+
+
+def lattice_of_entries(entries: int) -> int:
+    """Total variation that noise on the usual lattice adds, for so many numbers, in units of 2^-100."""
+    return math.ceil(TOTAL_VARIATION * entries * USUAL_STEP**2 * LATTICE_PER_ONE)
 
 
 def lattice_cap(budget: Budget) -> int:

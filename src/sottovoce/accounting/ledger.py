@@ -4,17 +4,18 @@ Charges are never refunded, and what is charged may depend on every answer relea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self, final
 
-from sottovoce.accounting.allowance import Allowance, new_grant, share
+from sottovoce.accounting.allowance import Allowance, lattice_of_entries, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units, named
 from sottovoce.accounting.disk.opening import OnDisk
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
+from sottovoce.accounting.resuming import Resume, journaled, resumed
 from sottovoce.accounting.run import Run
-from sottovoce.accounting.store import Grant, MemoryStore, Store
+from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals, held_by_others
 from sottovoce.accounting.wording import affordable, ledger_html
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
@@ -79,6 +80,11 @@ class Ledger(OnDisk):
         return self._store.persistent
 
     @property
+    def address(self) -> tuple[str, str] | None:
+        """The file and the data set in it; None in memory."""
+        return self._store.address
+
+    @property
     def units_cap(self) -> Units:
         return self._allowed.cap.units
 
@@ -88,12 +94,18 @@ class Ledger(OnDisk):
 
     @property
     def units_left(self) -> Units:
-        return self.units_cap - self.units_spent
+        """What nobody has spent or reserved."""
+        return self.left_for("").units
+
+    def left_for(self, run: str) -> Totals:
+        """What a run of this identity may spend: all that is neither spent nor reserved by others."""
+        taken = self._store.totals().with_all(held_by_others(self._store.held(), run))
+        return self._allowed.cap.less(taken)
 
     @property
     def lattice_left(self) -> int:
         """Total variation, in units of 2^-100, that lattice noise may still add."""
-        return self._allowed.cap.lattice - self._store.totals().lattice
+        return self.left_for("").lattice
 
     @property
     def delta_left(self) -> float:
@@ -129,27 +141,82 @@ class Ledger(OnDisk):
         Nothing is set aside: what the run does not charge stays available to others. `unit` is whose data
         the run protects."""
         run = Run(self, budget, name)
+        self._insist_counted_alike(run, unit)
+        self._insist_covered(run, self.left_for(run.identity))
+        return run
+
+    def start(
+        self,
+        budget: Budget,
+        name: str,
+        *,
+        unit: str = "record",
+        entries: int = 0,
+        declared: Mapping[str, str] | None = None,
+        resume: Resume | None = None,
+    ) -> Run:
+        """A run that has its whole budget to itself until `Run.close`, or BudgetExceeded.
+
+        `entries` is how many numbers its plan draws noise for: what their lattice takes of delta is set aside
+        too. In a file, its answers are written down under what is `declared`; `resume` goes on with a run of
+        the same declarations where it stopped."""
+        facts = declared or {}
+        begun = Run(self, budget, name) if resume is None else resumed(self, budget, name, facts, resume)
+        self._insist_counted_alike(begun, unit)
+        lattice = min(lattice_of_entries(entries), begun.lattice_cap)
+        wanted = Totals(begun.units_cap, lattice).less(begun.charged_before)
+        if resume is not None and not resume.further:
+            return begun
+        if resume is None and self._store.address is not None:
+            begun = journaled(self, begun, facts)
+        try:
+            taken = self._store.reserve(begun.identity, name, wanted, self._allowed.cap)
+            if taken is not None:
+                self._insist_covered(begun, self._allowed.cap.less(taken))
+                raise BudgetExceeded(
+                    f"noise on a lattice for a run of this size does not fit into what a ledger of "
+                    f"epsilon={self._cap.epsilon:g} allows it, of which other runs hold some. Nothing was "
+                    "charged. Create a ledger with a smaller epsilon, or wait until the others have ended."
+                )
+        except BaseException:
+            begun.abandon()
+            raise
+        return begun
+
+    def end(self, run: str, how: str, journal: str = "") -> None:
+        """Give free what a run of this identity reserved: its own end, or its owner's decision."""
+        self._store.end(run, how, journal)
+
+    def sealed(self, run: str) -> str:
+        """The seal of a run's journal when it was last ended."""
+        return self._store.sealed(run)
+
+    def _insist_counted_alike(self, run: Run, unit: str) -> None:
         if unit_of(unit) != self._unit:
             raise LedgerError(
                 f"this ledger counts for every {self._unit} for life, and here each {unit} counts once. "
                 f"Nothing was released. Create another ledger with unit={unit!r}."
             )
-        if budget.relation is not self.relation:
+        if run.budget.relation is not self.relation:
             raise LedgerError(
                 f"this ledger counts under {self.relation.value!r} for life, the budget is under "
-                f"{budget.relation.value!r}. Nothing was released. Write Budget(..., "
+                f"{run.budget.relation.value!r}. Nothing was released. Write Budget(..., "
                 f"relation={self.relation.value!r}), or charge another ledger."
             )
-        left, amount = self.units_left, self._currency.amount
-        if run.units_cap > left:
-            fits = affordable(left, budget, self._currency)
+
+    def _insist_covered(self, run: Run, left: Totals) -> None:
+        """Whether what is left covers what the run may yet spend."""
+        needed, amount, budget = run.units_cap - run.charged_before.units, self._currency.amount, run.budget
+        if needed > left.units:
+            held = sum(kept.units for kept in held_by_others(self._store.held(), run.identity))
+            fits = affordable(left.units, budget, self._currency)
+            others = f"{amount(held)} of it is reserved by runs that have not ended. " if held else ""
             raise BudgetExceeded(
                 f"the run's epsilon={budget.epsilon:g}, delta={budget.delta:g} needs {self._currency.label}="
-                f"{amount(run.units_cap)}, {amount(left)} is left in the ledger: "
+                f"{amount(needed)}, {amount(left.units)} is left in the ledger: "
                 f"{f'enough for epsilon={fits:g} at this delta' if fits else 'too little for any run'}. "
-                "Nothing was released. Give the run a smaller budget."
+                f"{others}Nothing was released. Give the run a smaller budget."
             )
-        return run
 
     def share(self, parts: int) -> Units:
         """The largest whole number of units that fits `parts` times into what is left."""

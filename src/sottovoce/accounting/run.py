@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import threading
 import uuid
-from typing import TYPE_CHECKING, NoReturn, Self, final
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units
-from sottovoce.accounting.events import Event, Query, asks
+from sottovoce.accounting.events import Event, Query, SharedBatchEvent, asks
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
 if TYPE_CHECKING:
+    from sottovoce.accounting.disk.journal import Journal
     from sottovoce.accounting.ledger import Ledger
+
+T = TypeVar("T")
 
 
 @final
@@ -28,24 +34,44 @@ class Run:
     __slots__ = (
         "__weakref__",
         "_allowed",
+        "_begun",
         "_budget",
         "_identity",
+        "_journal",
         "_kept",
         "_ledger",
         "_lock",
         "_name",
         "_on",
+        "_past",
+        "_refused",
         "_spent",
+        "_stays",
         "_valued",
     )
 
-    def __init__(self, ledger: Ledger, budget: Budget, name: str) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        budget: Budget,
+        name: str,
+        *,
+        journal: Journal | None = None,
+        identity: str = "",
+        past: Sequence[Grant] = (),
+        further: bool = True,
+    ) -> None:
         if not isinstance(budget, Budget):
             raise ParameterError("a run needs a Budget. Write ledger.run(Budget(epsilon=1.0, delta=1e-6)).")
         self._ledger = ledger
         self._budget = budget
         self._name = str(name)
-        self._identity = uuid.uuid4().hex
+        self._identity = identity or uuid.uuid4().hex
+        self._journal = journal
+        self._past = deque(past)
+        self._begun = {grant.id: grant for grant in past}
+        self._stays = not further
+        self._refused = False
         self._allowed = Allowance.of(budget, ledger.currency)
         self._spent = Totals(0, 0)
         self._on: dict[str, Units] = {}
@@ -64,6 +90,21 @@ class Run:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def identity(self) -> str:
+        """Names this run among all others, in the ledger, in results and to go on with it."""
+        return self._identity
+
+    @property
+    def journal(self) -> Journal | None:
+        """Where its answers are written down; None where the ledger is in memory or nothing was reserved."""
+        return self._journal
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a question was refused for another reason than that this run's own units were spent."""
+        return self._refused
 
     @property
     def preset(self) -> Preset:
@@ -89,6 +130,15 @@ class Run:
         return self._allowed.cap.units
 
     @property
+    def lattice_cap(self) -> int:
+        return self._allowed.cap.lattice
+
+    @property
+    def charged_before(self) -> Totals:
+        """All it was charged before it was interrupted."""
+        return Totals(0, 0).with_all(Totals(grant.units, grant.lattice) for grant in self._begun.values())
+
+    @property
     def units_spent(self) -> Units:
         return self._spent.units
 
@@ -100,7 +150,8 @@ class Run:
     @property
     def units_left(self) -> Units:
         """What this run may plan with: the least of its own and the ledger's remainder, less what is kept."""
-        return min(self._allowed.cap.units - self._spent.units, self._ledger.units_left) - self._kept
+        own = self._allowed.cap.units - self._spent.units
+        return min(own, self._ledger.left_for(self._identity).units + self._ahead.units) - self._kept
 
     def keep(self, units: Units) -> None:
         """Hold units back from `units_left` for the end of the run; 0 gives them free."""
@@ -109,7 +160,8 @@ class Run:
     @property
     def lattice_left(self) -> int:
         """Total variation, in units of 2^-100, that this run's lattice noise may still add."""
-        return min(self._allowed.cap.lattice - self._spent.lattice, self._ledger.lattice_left)
+        own = self._allowed.cap.lattice - self._spent.lattice
+        return min(own, self._ledger.left_for(self._identity).lattice + self._ahead.lattice)
 
     @property
     def delta_left(self) -> float:
@@ -126,24 +178,104 @@ class Run:
         """The largest whole number of units that fits `parts` times into what is left."""
         return share(self.units_left, parts)
 
+    @property
+    def _ahead(self) -> Totals:
+        """What this run was charged before it was interrupted and has not asked for again yet."""
+        return Totals(0, 0).with_all(Totals(grant.units, grant.lattice) for grant in self._past)
+
     def charge(self, event: Event) -> Grant:
-        """Pay for one answer, or raise BudgetExceeded; the answer may be computed only afterwards."""
-        grant = new_grant(event, self.currency, self._budget.relation, self._name, self._identity)
+        """Pay for one answer, or raise BudgetExceeded; the answer may be computed only afterwards.
+
+        A run that goes on after an interruption was charged for its first answers already: the same events
+        in the same order are not charged again."""
         with self._lock:
-            before = self._spent
-            after = before.plus(grant)
-            if not after.within(self._allowed.cap):
-                raise self._allowed.refusal(grant, before, "the run")
-            # Counted first and taken back only on a refusal: any other failure leaves the run charged.
-            self._spent = after
-            try:
-                self._ledger._append(grant)
-            except BudgetExceeded:
-                self._spent = before
-                raise
-            self._on[event.subject] = self._on.get(event.subject, 0) + grant.units
-            self._valued = self._valued or asks(event, Query.VALUE)
+            return self._charged_before(event) if self._past else self._charge(event)
+
+    def _charge(self, event: Event) -> Grant:
+        if self._stays:
+            self._refused = True
+            raise BudgetExceeded("this run goes no further than the answers it has. Nothing was charged.")
+        sealed = "" if self._journal is None else self._journal.seal
+        grant = new_grant(event, self.currency, self._budget.relation, self._name, self._identity, sealed)
+        before = self._spent
+        after = before.plus(grant)
+        if not after.within(self._allowed.cap):
+            self._refused |= after.lattice > self._allowed.cap.lattice
+            raise self._allowed.refusal(grant, before, "the run")
+        # Counted first and taken back only on a refusal: any other failure leaves the run charged.
+        self._spent = after
+        try:
+            self._ledger._append(grant)
+        except BudgetExceeded:
+            self._spent, self._refused = before, True
+            raise
+        self._count(grant)
         return grant
+
+    def _charged_before(self, event: Event) -> Grant:
+        grant = self._past[0]
+        if grant.event != event:
+            raise LedgerError(
+                "the run that goes on asks for something else than it was charged for: code, versions or "
+                "machine differ. Nothing was charged, nothing released. Go on where it began."
+            )
+        if self._stays and self._journal is not None and not self._journal.holds(grant.id):
+            self._past.clear()
+            return self._charge(event)
+        self._past.popleft()
+        self._spent = self._spent.plus(grant)
+        self._count(grant)
+        return grant
+
+    def _count(self, grant: Grant) -> None:
+        subject = grant.event.subject
+        self._on[subject] = self._on.get(subject, 0) + grant.units
+        self._valued = self._valued or asks(grant.event, Query.VALUE)
+
+    def released(self, grant: Grant, part: int, asked: str, draw: Callable[[], T]) -> T:
+        """The answer that the grant paid for, drawn once in the life of the run, whoever goes on with it.
+
+        `asked` names the question. An answer out of several from one secret batch is not drawn again: the
+        batch is lost, and the price was for one."""
+        if self._journal is None:
+            return draw()
+        parts = len(grant.event.parts) if isinstance(grant.event, SharedBatchEvent) else 1
+        held = [self._journal.holds(grant.id, place) for place in range(parts)]
+        if any(held) and not held[part] and grant.id in self._begun:
+            self._refused = True
+            raise BudgetExceeded("the batch of this answer was lost when the run was interrupted.")
+        return self._journal.answer(grant.id, part, asked, draw)
+
+    def abandon(self) -> None:
+        """A run that was not begun after all: its journal goes, unless it holds answers."""
+        if self._journal is not None:
+            self._journal.close()
+            if not self._begun and not self._spent.units:
+                self._journal.remove()
+
+    def close(self, how: str = "finished") -> None:
+        """The end of the run: what it reserved and did not spend is free for others."""
+        try:
+            self._ledger.end(self._identity, how, "" if self._journal is None else self._journal.seal)
+        finally:
+            if self._journal is not None:
+                self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close("short of its plan" if self._refused else "finished")
+        else:
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """The end of this process's part in a run that may go on; one that was charged nothing is over."""
+        with suppress(LedgerError):
+            self.close("interrupted" if self.units_spent else "charged nothing")
+        if not self.units_spent and self._journal is not None and not self._begun:
+            self._journal.remove()
 
     def __copy__(self) -> Self:
         return self

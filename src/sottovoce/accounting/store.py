@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol, TypeAlias, final
 
 from sottovoce.accounting.currency import Units
 from sottovoce.accounting.events import Event
@@ -18,7 +20,8 @@ from sottovoce.errors import LedgerError
 class Grant:
     """Leave to release one answer, already paid for. `lattice` counts total variation in 2^-100.
 
-    `run` is the name of the run that asked and `run_id` tells it from others of that name."""
+    `run` is the name of the run that asked and `run_id` tells it from others of that name. `journal` seals
+    the answers the run had before, where they are written down."""
 
     id: str
     event: Event
@@ -26,6 +29,7 @@ class Grant:
     lattice: int
     run: str = ""
     run_id: str = ""
+    journal: str = ""
 
 
 @final
@@ -42,9 +46,38 @@ class Totals:
     def within(self, cap: Totals) -> bool:
         return self.units <= cap.units and self.lattice <= cap.lattice
 
+    def with_all(self, others: Iterable[Totals]) -> Totals:
+        others = tuple(others)
+        return Totals(
+            self.units + sum(other.units for other in others),
+            self.lattice + sum(other.lattice for other in others),
+        )
+
+    def less(self, other: Totals) -> Totals:
+        """What is left, in each of the two at least nothing."""
+        return Totals(max(0, self.units - other.units), max(0, self.lattice - other.lattice))
+
+
+Held: TypeAlias = Mapping[str, Totals]
+"""What runs have reserved and not yet charged, by their identities."""
+
+
+def held_by_others(held: Held, run: str) -> list[Totals]:
+    return [kept for name, kept in held.items() if name != run]
+
+
+def drawn(held: Held, grant: Grant) -> dict[str, Totals]:
+    """The reservations once the grant is charged: a run's own shrinks by what it is charged."""
+    kept = dict(held)
+    if grant.run_id in kept:
+        kept[grant.run_id] = kept[grant.run_id].less(Totals(grant.units, grant.lattice))
+    return kept
+
 
 class Store(Protocol):
-    """Keeps grants for good: nothing is ever removed or lowered."""
+    """Keeps grants for good: nothing is ever removed or lowered.
+
+    Reservations only make the check of a charge stricter: grants stay within the cap without them."""
 
     @property
     def identity(self) -> str:
@@ -63,13 +96,27 @@ class Store(Protocol):
         """A seal over everything charged so far; empty in memory."""
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
-        """Add the grant if the totals with it stay within cap, and return None.
+        """Add the grant if the totals with it, and with what other runs reserved, stay within cap: None.
 
         Otherwise change nothing and return the totals that stood in the way. Check and addition are one
         atomic step among all users of the store; on any doubt raise LedgerError."""
 
+    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+        """Set so much aside for a run of this identity, if it is there: None, else what stood in the way."""
+
+    def end(self, run: str, how: str, journal: str = "") -> None:
+        """Give a run's reservation free, and say why; a run that holds none changes nothing.
+
+        `journal` seals the answers it has had."""
+
+    def sealed(self, run: str) -> str:
+        """The seal of its journal when the run was last ended; empty where it never was."""
+
     def totals(self) -> Totals:
         """The sum over every grant ever appended."""
+
+    def held(self) -> Held:
+        """What runs have reserved and not charged yet."""
 
     def history(self) -> tuple[Grant, ...]:
         """Every grant, oldest first."""
@@ -79,13 +126,14 @@ class Store(Protocol):
 class MemoryStore:
     """Keeps grants in this process, for as long as it lives."""
 
-    __slots__ = ("_grants", "_identity", "_lock", "_process", "_totals")
+    __slots__ = ("_grants", "_held", "_identity", "_lock", "_process", "_totals")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._totals = Totals(0, 0)
         self._grants: list[Grant] = []
+        self._held: dict[str, Totals] = {}
         self._identity = uuid.uuid4().hex
 
     @property
@@ -105,23 +153,49 @@ class MemoryStore:
         return ""
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
+        with self._here():
+            before = self._totals.with_all(held_by_others(self._held, grant.run_id))
+            if not before.plus(grant).within(cap):
+                return before
+            self._totals = self._totals.plus(grant)
+            self._held = drawn(self._held, grant)
+            self._grants.append(grant)
+            return None
+
+    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+        with self._here():
+            before = self._totals.with_all(held_by_others(self._held, run))
+            if not before.with_all([wanted]).within(cap):
+                return before
+            self._held[run] = wanted
+            return None
+
+    def end(self, run: str, how: str, journal: str = "") -> None:
+        with self._lock:
+            self._held.pop(run, None)
+
+    def sealed(self, run: str) -> str:
+        return ""
+
+    def totals(self) -> Totals:
+        with self._lock:
+            return self._totals
+
+    def held(self) -> Held:
+        with self._lock:
+            return dict(self._held)
+
+    def history(self) -> tuple[Grant, ...]:
+        with self._lock:
+            return tuple(self._grants)
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """The lock, in the process that made this store."""
         if os.getpid() != self._process:
             raise LedgerError(
                 "this in-memory ledger was carried into another process, where its charges are not seen. "
                 "Nothing was released. Use Ledger.create(path, dataset=..., cap=...)."
             )
         with self._lock:
-            after = self._totals.plus(grant)
-            if not after.within(cap):
-                return self._totals
-            self._totals = after
-            self._grants.append(grant)
-            return None
-
-    def totals(self) -> Totals:
-        with self._lock:
-            return self._totals
-
-    def history(self) -> tuple[Grant, ...]:
-        with self._lock:
-            return tuple(self._grants)
+            yield

@@ -10,7 +10,7 @@ import typer
 from sottovoce.cli.options import AsJson, Epsilon, Force, Neighbours, Quiet
 
 if TYPE_CHECKING:
-    from sottovoce.accounting.disk.statement import Statement
+    from sottovoce.accounting.disk.statement import Spell, Statement
 
 ledger = typer.Typer(
     no_args_is_help=True, help="Create, show and verify the budget of a data set, kept in a file."
@@ -139,13 +139,23 @@ def _told(statement: Statement) -> str:
             f"  spent  {100 * spent:.1f} % of the cap, epsilon={part.epsilon_spent:.3g} at this delta",
             f"  left   {part.outlook}",
         ]
+        if part.units_reserved:
+            reserved = 100 * part.units_reserved / part.allowance.cap.units
+            lines.append(f"  held   {reserved:.1f} % of the cap by runs that have not ended")
         for run in statement.runs:
             if run.dataset == part.name:
                 share = 100 * run.units / part.allowance.cap.units
                 when = run.started[:16].replace("T", " ")
                 asked = "one answer" if run.answers == 1 else f"{run.answers} answers"
-                lines.append(f"  {when}  {share:5.1f} %  {run.name}, {asked}")
+                lines.append(f"  {when}  {share:5.1f} %  {run.name}, {asked}{_standing(run)}")
     return "\n".join(lines)
+
+
+def _standing(run: Spell) -> str:
+    """How a run ended, where it did not reach its plan, and the name to go on with it."""
+    if run.end in ("", "finished") and not run.reserved:
+        return ""
+    return f"; {run.end or 'has not ended'}, run {run.identity[:12]}"
 
 
 def _plain(statement: Statement) -> dict[str, Any]:
@@ -164,7 +174,11 @@ def _plain(statement: Statement) -> dict[str, Any]:
             "epsilon_spent": part.epsilon_spent,
             "epsilon_left": {str(times): part.affordable(times) for times in (1, 3, 10)},
             "runs": [
-                {**asdict(run), "units": run.units / part.allowance.cap.units}
+                {
+                    **asdict(run),
+                    "units": run.units / part.allowance.cap.units,
+                    "reserved": run.reserved / part.allowance.cap.units,
+                }
                 for run in statement.runs
                 if run.dataset == part.name
             ],

@@ -76,6 +76,7 @@ class Oracle(Prices):
             self._noise,
             plain_event(question, noising),
             (noising, lambda: packed(packing, source.answer(request), noising)),
+            question=question,
         )
         value = packing.unpack(paid.draw()) + source.public(question)
         return Answer(value, noising.scale * packing.widening, charged)
@@ -89,6 +90,7 @@ class Oracle(Prices):
             self._run,
             PureEvent(question.kind, epsilon),
             lambda: self._noise.first_above(compared, moves, epsilon),
+            question,
         )
 
     def reshaped(self, geometry: Geometry) -> Oracle:
@@ -179,6 +181,7 @@ class BatchOracle(BatchPrices):
             self._noise,
             event,
             (noising, lambda: packed(packing, self._drawn().answer(request), noising)),
+            question=question,
         )
         value = packing.unpack(paid.draw()) + self._source.public(question)
         return Answer(value, noising.scale * packing.widening, charged, deviation)
@@ -210,6 +213,7 @@ class BatchOracle(BatchPrices):
             SharedBatchEvent(tuple(plain), self._size, self.problem.n),
             (noise[0], lambda: packed(self.packing(gradient), drawn().answer(asked[0]), noise[0])),
             (noise[1], lambda: packed(self.packing(hessian), drawn().answer(asked[1]), noise[1])),
+            question=gradient,
         )
         self._pending = _Pending(hessian, noise[1], second)
         value = first.draw() + self._source.public(gradient)

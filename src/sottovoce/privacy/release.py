@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import fields, is_dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -27,32 +29,57 @@ T = TypeVar("T")
 class Paid:
     """An answer that has been charged for and can be drawn once: a second draw would be a second answer."""
 
-    def __init__(self, noise: Noise, calibration: Noising, compute: Callable[[], Vector]) -> None:
+    def __init__(
+        self,
+        noise: Noise,
+        calibration: Noising,
+        compute: Callable[[], Vector],
+        released: Callable[[Callable[[], Vector]], Vector],
+    ) -> None:
         self._noise = noise
         self._calibration = calibration
         self._compute: Callable[[], Vector] | None = compute
+        self._released = released
 
     def draw(self) -> Vector:
         compute, self._compute = self._compute, None
         if compute is None:
             raise LedgerError("this answer was paid for once and has been released. Ask again.")
-        return self._noise.gaussian(unquoted(compute), self._calibration)
+        return self._released(lambda: self._noise.gaussian(unquoted(compute), self._calibration))
 
 
 def gaussian(
-    run: Run, noise: Noise, event: Event, *parts: tuple[Noising, Callable[[], Vector]]
+    run: Run,
+    noise: Noise,
+    event: Event,
+    *parts: tuple[Noising, Callable[[], Vector]],
+    question: object = None,
 ) -> tuple[int, list[Paid]]:
     """Charge `event`, which covers every part, and hand out the parts' noisy answers, computed when drawn.
 
-    A refused charge raises, and nothing has been computed. Returns what was charged, in units."""
-    units = run.charge(event).units
-    return units, [Paid(noise, calibration, compute) for calibration, compute in parts]
+    A refused charge raises, and nothing has been computed. Returns what was charged, in units. A run that
+    goes on after an interruption is handed the answers it had: none is drawn twice."""
+    grant, asked = run.charge(event), fingerprint(question)
+    return grant.units, [
+        Paid(noise, calibration, compute, partial(run.released, grant, part, asked))
+        for part, (calibration, compute) in enumerate(parts)
+    ]
 
 
-def pure(run: Run, event: PureEvent, mechanism: Callable[[], T]) -> T:
+def pure(run: Run, event: PureEvent, mechanism: Callable[[], T], question: object = None) -> T:
     """Charge `event`, then run a mechanism that is private by itself at that epsilon."""
-    run.charge(event)
-    return unquoted(mechanism)
+    grant = run.charge(event)
+    return run.released(grant, 0, fingerprint(question), lambda: unquoted(mechanism))
+
+
+def fingerprint(question: object) -> str:
+    """Tells a question from others by its kind and the public numbers in it, bit by bit."""
+    digest = hashlib.sha256(type(question).__name__.encode())
+    for field in fields(question) if is_dataclass(question) else ():
+        value = getattr(question, field.name)
+        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        digest.update(f"{field.name}:{len(content)}:".encode() + content)
+    return digest.hexdigest()
 
 
 def unquoted(compute: Callable[[], T]) -> T:

@@ -19,7 +19,7 @@ from sottovoce.accounting.events import (
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.relations import unit_of
-from sottovoce.accounting.store import Grant, Totals
+from sottovoce.accounting.store import Grant, Held, Totals, drawn
 from sottovoce.errors import LedgerError
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ class EntryKind(StrEnum):
     DECLARED = "data set"
     CHARGED = "charge"
     MOVED = "moved"
+    RESERVED = "reservation"
+    ENDED = "end of a run"
 
 
 @final
@@ -115,6 +117,7 @@ def write_grant(grant: Grant) -> str:
             "run_id": grant.run_id,
             "units": str(grant.units),
             "lattice": str(grant.lattice),
+            **({"journal": grant.journal} if grant.journal else {}),
             "event": _event_to_plain(grant.event),
         }
     )
@@ -130,8 +133,60 @@ def read_grant(entry: Entry) -> Grant:
             _counted(raw["lattice"], least=0),
             str(raw["run"]),
             str(raw.get("run_id", "")),
+            str(raw.get("journal", "")),
         )
     )
+
+
+@final
+@dataclass(frozen=True)
+class Reservation:
+    """What a run set aside when it began."""
+
+    run: str
+    name: str
+    wanted: Totals
+
+
+def write_reservation(made: Reservation) -> str:
+    return _text(
+        {
+            "run": made.name,
+            "run_id": made.run,
+            "units": str(made.wanted.units),
+            "lattice": str(made.wanted.lattice),
+        }
+    )
+
+
+def read_reservation(entry: Entry) -> Reservation:
+    raw = entry.details()
+    return _guarded(
+        lambda: Reservation(
+            str(raw["run_id"]),
+            str(raw["run"]),
+            Totals(_counted(raw["units"], least=0), _counted(raw["lattice"], least=0)),
+        )
+    )
+
+
+@final
+@dataclass(frozen=True)
+class End:
+    """Which run gave its reservation free, why, and the seal of the answers it has had, where it is known."""
+
+    run: str
+    how: str
+    journal: str = ""
+
+
+def write_end(end: End) -> str:
+    return _text({"run_id": end.run, "how": end.how, "journal": end.journal})
+
+
+def read_end(entry: Entry) -> End:
+    raw = entry.details()
+    return _guarded(lambda: End(str(raw["run_id"]), str(raw["how"]), str(raw["journal"])))
 
 
 _EVENTS: dict[str, Callable[..., Event]] = {
@@ -180,11 +235,14 @@ def _guarded(read: Callable[[], T]) -> T:
 @final
 @dataclass(frozen=True)
 class Account:
-    """One data set: its identity, what was declared, and the sum of all its charges."""
+    """One data set: its identity, what was declared, the sum of all its charges, what runs reserved, and the
+    seals of the journals of those that ended."""
 
     identity: str
     declared: Declaration
     spent: Totals
+    held: Held = field(default_factory=lambda: MappingProxyType({}))
+    sealed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @final
@@ -217,6 +275,8 @@ class Chain:
                 return step.with_account(entry.dataset, self._declared(entry))
             case EntryKind.CHARGED:
                 return step.with_account(entry.dataset, self._charged(entry))
+            case EntryKind.RESERVED | EntryKind.ENDED:
+                return step.with_account(entry.dataset, self._reserved(entry))
             case _:
                 raise broken(f"entry {entry.number} is of an unknown kind")
 
@@ -226,10 +286,24 @@ class Chain:
         return Account(entry.id, read_declaration(entry), Totals(0, 0))
 
     def _charged(self, entry: Entry) -> Account:
+        account, grant = self._account(entry), read_grant(entry)
+        return replace(account, spent=account.spent.plus(grant), held=drawn(account.held, grant))
+
+    def _reserved(self, entry: Entry) -> Account:
+        account = self._account(entry)
+        if entry.kind == EntryKind.RESERVED:
+            made = read_reservation(entry)
+            return replace(account, held={**account.held, made.run: made.wanted})
+        end = read_end(entry)
+        held = {run: kept for run, kept in account.held.items() if run != end.run}
+        sealed = {**account.sealed, end.run: end.journal} if end.journal else account.sealed
+        return replace(account, held=held, sealed=sealed)
+
+    def _account(self, entry: Entry) -> Account:
         account = self.accounts.get(entry.dataset)
         if account is None:
             raise broken(f"entry {entry.number} charges a data set that was never declared")
-        return replace(account, spent=account.spent.plus(read_grant(entry)))
+        return account
 
     def with_account(self, dataset: str, account: Account) -> Chain:
         return replace(self, accounts=MappingProxyType({**self.accounts, dataset: account}))

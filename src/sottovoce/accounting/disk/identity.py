@@ -26,6 +26,7 @@ except ImportError:  # Windows: a torn read is refused as damage
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "sottovoce-ledger-witness/1"
+JOURNAL_FORMAT = "sottovoce-journal/1"
 SUFFIX = ".witness"
 # Always of one length and overwritten in one call, so that no shorter text leaves an end of the longer one.
 _LENGTH = 256
@@ -194,12 +195,13 @@ _APPLICATION_AT = 68
 
 
 def belongs_to_ledger(path: str | os.PathLike[str]) -> bool:
-    """Whether the file there, links followed, is a ledger, a part of one, or the witness of one that is gone.
+    """Whether the file there, links followed, is a ledger, a part of one, a journal, or a witness.
 
     A ledger is told by the application's number in SQLite's header, whatever its name."""
     place = os.path.realpath(os.fspath(path))
     parts = (place.removesuffix(suffix) for suffix in SUFFIXES if place.endswith(suffix))
-    return _start(place).find(FORMAT.encode()) >= 0 or any(_is_ledger(_start(part)) for part in parts)
+    beside = any(_start(place).find(kind.encode()) >= 0 for kind in (FORMAT, JOURNAL_FORMAT))
+    return beside or any(_is_ledger(_start(part)) for part in parts)
 
 
 def _is_ledger(start: bytes) -> bool:

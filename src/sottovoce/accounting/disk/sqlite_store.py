@@ -9,15 +9,22 @@ from sottovoce.accounting.disk.entries import (
     Account,
     Chain,
     Declaration,
+    End,
     EntryKind,
+    Reservation,
     read_grant,
     write_declaration,
+    write_end,
     write_grant,
+    write_reservation,
 )
 from sottovoce.accounting.disk.identity import dataset_name, known_as
-from sottovoce.accounting.disk.ledger_file import LedgerFile
-from sottovoce.accounting.store import Grant, Totals
+from sottovoce.accounting.disk.journal import journal_of
+from sottovoce.accounting.disk.ledger_file import LedgerFile, Transaction
+from sottovoce.accounting.store import Grant, Held, Totals, held_by_others
 from sottovoce.errors import LedgerError
+
+LAPSED = "its process was gone"
 
 
 @final
@@ -50,15 +57,52 @@ class SqliteStore:
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
         with self._file.writing() as transaction:
-            spent = self._account(transaction.chain).spent
-            if not spent.plus(grant).within(cap):
-                return spent
+            before = self._before(transaction, grant.run_id)
+            if not before.plus(grant).within(cap):
+                self._lapse(transaction)
+                before = self._before(transaction, grant.run_id)
+            if not before.plus(grant).within(cap):
+                return before
             transaction.append(self._dataset, EntryKind.CHARGED, write_grant(grant), grant.id)
         return None
+
+    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+        with self._file.writing() as transaction:
+            self._lapse(transaction)
+            before = self._before(transaction, run)
+            if not before.with_all([wanted]).within(cap):
+                return before
+            body = write_reservation(Reservation(run, name, wanted))
+            transaction.append(self._dataset, EntryKind.RESERVED, body)
+        return None
+
+    def end(self, run: str, how: str, journal: str = "") -> None:
+        with self._file.writing() as transaction:
+            if run in self._account(transaction.chain).held:
+                transaction.append(self._dataset, EntryKind.ENDED, write_end(End(run, how, journal)))
+
+    def sealed(self, run: str) -> str:
+        with self._file.reading() as transaction:
+            return self._account(transaction.chain).sealed.get(run, "")
+
+    def _before(self, transaction: Transaction, run: str) -> Totals:
+        """What is spent or reserved by others, as far as this run is concerned."""
+        account = self._account(transaction.chain)
+        return account.spent.with_all(held_by_others(account.held, run))
+
+    def _lapse(self, transaction: Transaction) -> None:
+        """Give free what processes reserved that are gone: none of them holds its journal any more."""
+        for run in self._account(transaction.chain).held:
+            if not journal_of(self._file.path, run).is_held:
+                transaction.append(self._dataset, EntryKind.ENDED, write_end(End(run, LAPSED)))
 
     def totals(self) -> Totals:
         with self._file.reading() as transaction:
             return self._account(transaction.chain).spent
+
+    def held(self) -> Held:
+        with self._file.reading() as transaction:
+            return self._account(transaction.chain).held
 
     def history(self) -> tuple[Grant, ...]:
         with self._file.reading() as transaction:

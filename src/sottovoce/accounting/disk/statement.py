@@ -10,7 +10,16 @@ from typing import Protocol, final
 
 from sottovoce.accounting.allowance import Allowance
 from sottovoce.accounting.currency import LATTICE_SHARE, named
-from sottovoce.accounting.disk.entries import Account, Entry, EntryKind, broken, read_grant, read_home
+from sottovoce.accounting.disk.entries import (
+    Account,
+    Entry,
+    EntryKind,
+    broken,
+    read_end,
+    read_grant,
+    read_home,
+    read_reservation,
+)
 from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
 from sottovoce.accounting.wording import affordable
@@ -41,7 +50,12 @@ class DatasetStatement:
 
     @property
     def units_left(self) -> int:
-        return self.allowance.cap.units - self.account.spent.units
+        """What is neither spent nor reserved by runs that have not ended."""
+        return self.allowance.cap.units - self.account.spent.units - self.units_reserved
+
+    @property
+    def units_reserved(self) -> int:
+        return sum(kept.units for kept in self.account.held.values())
 
     def affordable(self, times: int = 1) -> float:
         """The largest epsilon, at the cap's delta, of which `times` more runs are sure to be taken."""
@@ -80,7 +94,10 @@ class DatasetStatement:
 @final
 @dataclass(frozen=True)
 class Spell:
-    """What one run charged to a data set, from its first answer to its last."""
+    """What one run charged to a data set, from its first answer to its last.
+
+    `identity` is empty for charges of before runs had one; `reserved` is what it holds of the cap and has not
+    been charged, and `end` how it ended: empty while it has not, or where nothing was reserved."""
 
     dataset: str
     name: str
@@ -88,6 +105,9 @@ class Spell:
     ended: str
     units: int
     answers: int
+    identity: str = ""
+    reserved: int = 0
+    end: str = ""
 
 
 @final
@@ -166,15 +186,31 @@ def _dataset(name: str, account: Account) -> DatasetStatement:
 
 def _runs(entries: Sequence[Entry]) -> tuple[Spell, ...]:
     found: dict[tuple[str, str, str], Spell] = {}
-    for entry in entries:
-        if entry.kind != EntryKind.CHARGED:
-            continue
-        grant = read_grant(entry)
-        key = (entry.dataset, grant.run, grant.run_id)
-        known = found.get(key) or Spell(entry.dataset, grant.run, entry.at, entry.at, 0, 0)
-        found[key] = replace(
-            known, ended=entry.at, units=known.units + grant.units, answers=known.answers + 1
+
+    def known(entry: Entry, name: str, run: str) -> Spell:
+        return found.get((entry.dataset, name, run)) or Spell(
+            entry.dataset, name, entry.at, entry.at, 0, 0, run
         )
+
+    for entry in entries:
+        match entry.kind:
+            case EntryKind.CHARGED:
+                grant = read_grant(entry)
+                run = known(entry, grant.run, grant.run_id)
+                units, left = run.units + grant.units, max(0, run.reserved - grant.units)
+                run = replace(run, ended=entry.at, units=units, answers=run.answers + 1, reserved=left)
+            case EntryKind.RESERVED:
+                made = read_reservation(entry)
+                run = replace(known(entry, made.name, made.run), reserved=made.wanted.units, end="")
+            case EntryKind.ENDED:
+                end = read_end(entry)
+                begun = next((run for run in found.values() if run.identity == end.run), None)
+                if begun is None:
+                    raise broken(f"entry {entry.number} ends a run that was never begun")
+                run = replace(begun, ended=entry.at, reserved=0, end=end.how)
+            case _:
+                continue
+        found[entry.dataset, run.name, run.identity] = run
     return tuple(found.values())
 
 
@@ -201,5 +237,12 @@ def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
             dataset = datasets[entry.dataset]
             cap = f"{dataset.allowance.budget!r} in {dataset.allowance.currency.label}"
             return f"{start}{entry.dataset}: declared, {cap} for every {dataset.account.declared.unit}"
+        case EntryKind.RESERVED:
+            made, currency = read_reservation(entry), datasets[entry.dataset].allowance.currency
+            cost = f"{currency.amount(made.wanted.units)} {currency.label}"
+            return f"{start}{entry.dataset}: reserved, {cost}, run {made.name!r}, {made.run}"
+        case EntryKind.ENDED:
+            end = read_end(entry)
+            return f"{start}{entry.dataset}: reservation ended, {end.how}, run {end.run}"
         case _:
             return f"{start}{entry.kind}: {read_home(entry).path}"
