@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sottovoce import autodiff, errors, evaluation, losses, methods, regularizers, report
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.accounting.guarantee import Guarantee
+    from sottovoce.accounting.resuming import Resume
     from sottovoce.certificate import Certificate
     from sottovoce.data.encoder import BoundedEncoder
     from sottovoce.data.records import Records
@@ -41,6 +42,7 @@ _HOMES = {
     "PrivateSearch": "sottovoce.estimators.search",
     "Records": "sottovoce.data.records",
     "Result": "sottovoce.result",
+    "Resume": "sottovoce.accounting.resuming",
     "Risk": "sottovoce.risks.linear",
     "Schema": "sottovoce.data.schema",
     "SoftmaxRisk": "sottovoce.risks.softmax",
@@ -65,6 +67,7 @@ __all__ = [
     "PrivateSearch",
     "Records",
     "Result",
+    "Resume",
     "Risk",
     "Schema",
     "SoftmaxRisk",

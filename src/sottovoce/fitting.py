@@ -19,6 +19,7 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.checks import writable
+from sottovoce.accounting.resuming import Resume
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
 from sottovoce.data.contrasts import asked_in
@@ -94,6 +95,7 @@ def fit(
     workers: int | None = None,
     spool: bool | str | os.PathLike[str] = True,
     progress: bool = False,
+    resume: str | Resume | None = None,
     clock: Callable[[], datetime] = now,
 ) -> Model:
     """Train on a table with (epsilon, delta)-differential privacy, see `Budget`.
@@ -111,8 +113,9 @@ def fit(
     {label: weight} what those of a class do, in place of what the schema says. With `inference` a run of
     which no coefficient is expected to be determined is refused before it is charged, unless `anyway`.
     `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure the model on them.
-    `purpose` and `contact` go into the model file and its report. All else is as for `minimize`. The model
-    holds what was released and what was declared, nothing else."""
+    `purpose` and `contact` go into the model file and its report. `resume` goes on with a run on the
+    same table under the same declarations. All else is as for `minimize`. The model holds what was released
+    and what was declared, nothing else."""
     for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
         writable(name, text)
     if not isinstance(schema, Schema):
@@ -132,6 +135,11 @@ def fit(
     chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
+    if share and resume is not None:
+        raise ParameterError(
+            "a run that held rows out cannot go on: who was held out is drawn and kept nowhere. Fit without "
+            "evaluate what is to be resumed, and evaluate it on other rows."
+        )
     if workers is not None:
         if dask not in (None, "local") or isinstance(workers, bool) or not 1 <= workers <= 1024:
             raise ParameterError("workers must be from 1 to 1024, started here: name no scheduler.")
@@ -188,6 +196,14 @@ def fit(
             simulate=simulate,
             confidence=confidence,
             progress=progress,
+            resume=resume,
+            declared={
+                "schema": schema.digest,
+                "loss": chosen_loss(loss, aim),
+                "model": model,
+                "invalid": invalid,
+                "table": _state(table),
+            },
         )
     trained = Model(
         result=result,
@@ -217,6 +233,13 @@ def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
         return ()
     named = getattr(table, "column_names", getattr(table, "columns", ()))
     return tuple(named) if hasattr(table, "shape") and not isinstance(table, np.ndarray) else ()
+
+
+def _state(table: Any) -> str:
+    """Which file is read, and of when, so that a run goes on with the same one; nothing of what is in it."""
+    if not isinstance(table, str | os.PathLike) or not Path(table).exists():
+        return ""
+    return f"{Path(table).name} {Path(table).stat().st_mtime_ns}"
 
 
 def _called(table: Any) -> str:

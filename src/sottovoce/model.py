@@ -313,9 +313,13 @@ class Model(ShownModel):
             raise DataError("this model file is damaged: its schema was changed after training.")
         return model
 
+    def to_file(self) -> str:
+        """What `save` writes."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write JSON in one step."""
-        write(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        write(path, self.to_file())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

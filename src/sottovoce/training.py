@@ -193,11 +193,11 @@ def minimize(
 
 
 def planned_entries(problem: Problem) -> int:
-    """Numbers that a run may draw noise for, more than methods do: a thousand gradients, three matrices.
+    """Numbers that a run may draw noise for, more than its plan does: 250 gradients and three matrices.
 
     It decides how much of delta the lattice of their noise is sure to find in the ledger."""
     side = problem.dim if problem.forms_matrices else problem.columns
-    return 1000 * problem.dim + (3 * side * (side + 1) // 2 if matrix_fits(side) else 0)
+    return 250 * problem.dim + (3 * side * (side + 1) // 2 if matrix_fits(side) else 0)
 
 
 def working_memory(problem: Problem) -> int:

@@ -21,7 +21,7 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import BudgetExceeded, UnsupportedEvent
+from sottovoce.errors import BudgetExceeded, ParameterError, UnsupportedEvent
 
 
 @final
@@ -103,6 +103,22 @@ def lattice_units(event: Event) -> int:
 def lattice_of_entries(entries: int) -> int:
     """Total variation that noise on the usual lattice adds, for so many numbers, in units of 2^-100."""
     return math.ceil(TOTAL_VARIATION * entries * USUAL_STEP**2 * LATTICE_PER_ONE)
+
+
+SMALLEST_PLAN = 500
+"""Numbers that a run of two columns sets lattice noise aside for."""
+
+
+def insist_usable(cap: Budget) -> None:
+    """Refuse, when a ledger is made, a cap under which no run could ever set its lattice noise aside."""
+    least = lattice_of_entries(SMALLEST_PLAN)
+    if lattice_cap(cap) < least:
+        most = math.log(float(Fraction(cap.delta) * LATTICE_SHARE * LATTICE_PER_ONE / least))
+        raise ParameterError(
+            f"a ledger of epsilon={cap.epsilon:g} at delta={cap.delta:g} could not be used: noise on a "
+            f"lattice must cost less than delta/1000, which it does up to about epsilon={max(0.0, most):.3g} "
+            "for the smallest models. Take 10 or less, past which little is promised."
+        )
 
 
 def lattice_cap(budget: Budget) -> int:

@@ -166,7 +166,7 @@ class Ledger(OnDisk):
         lattice = min(lattice_of_entries(entries), begun.lattice_cap)
         wanted = Totals(begun.units_cap, lattice).less(begun.charged_before)
         if resume is not None and not resume.further:
-            return begun
+            return begun.begin()
         if resume is None and self._store.address is not None:
             begun = journaled(self, begun, facts)
         try:
@@ -181,7 +181,7 @@ class Ledger(OnDisk):
         except BaseException:
             begun.abandon()
             raise
-        return begun
+        return begun.begin()
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         """Give free what a run of this identity reserved: its own end, or its owner's decision."""

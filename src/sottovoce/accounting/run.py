@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_OPENED: deque[Run] = deque(maxlen=4)
+
+
+def opened() -> tuple[Run, ...]:
+    """The last runs this process began to pay for, whether they ended or not."""
+    return tuple(_OPENED)
+
 
 @final
 class Run:
@@ -100,6 +107,11 @@ class Run:
     def journal(self) -> Journal | None:
         """Where its answers are written down; None where the ledger is in memory or nothing was reserved."""
         return self._journal
+
+    def begin(self) -> Self:
+        """Remembered as `opened` from here on."""
+        _OPENED.append(self)
+        return self
 
     @property
     def cut_short(self) -> bool:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce._version import VERSION
-from sottovoce.errors import BudgetExceeded, SottovoceError
+from sottovoce.cli.exits import ExitCode, Interrupted, code_of, raise_on_signals, standing
+from sottovoce.errors import SottovoceError
 
 COMMANDS = (
     *(
@@ -81,8 +82,9 @@ def _options(
 
 
 def main() -> None:
-    """Exit codes: 0 ok, 1 failed, 2 usage, 3 budget refused, 4 checked and useless."""
+    """Exit codes: see `ExitCode`."""
     _spare_addresses()
+    raise_on_signals()
     try:
         application(*sys.argv[1:2])()
     except SottovoceError as error:
@@ -90,16 +92,20 @@ def main() -> None:
         from sottovoce.cli.wording import in_words_of_the_command_line
 
         said = in_words_of_the_command_line(" ".join(str(error).split()))
-        print(f"sottovoce: {shown_safely(said)}", file=sys.stderr)
-        sys.exit(3 if isinstance(error, BudgetExceeded) else 1)
+        print(f"sottovoce: {shown_safely(' '.join(filter(None, (said, standing()))))}", file=sys.stderr)
+        sys.exit(code_of(error))
+    except Interrupted as signal:
+        said = standing() or "nothing was charged."
+        print(f"sottovoce: stopped by signal {signal.number}: {said}", file=sys.stderr)
+        sys.exit(signal.code)
     except Exception as error:
         # what other libraries raise may quote data, so only its kind is told
         if isinstance(error, MemoryError) or _addresses_ran_out():
             said = "memory ran out. Give this process more: ulimit -v, or the container's limit."
         else:
             said = f"stopped by an unexpected {type(error).__name__}; please report this."
-        print(f"sottovoce: {said}", file=sys.stderr)
-        sys.exit(1)
+        print(f"sottovoce: {' '.join(filter(None, (said, standing())))}", file=sys.stderr)
+        sys.exit(ExitCode.FAILED)
 
 
 def _addresses_ran_out() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from sottovoce.cli.options import (
     OUTPUT,
+    PRIVACY,
     TRAINING,
     AsJson,
     ClassWeight,
@@ -144,6 +146,23 @@ def fit(
     no_spool: Annotated[
         bool, typer.Option("--no-spool", help="Write no encoded rows: read the file again at every pass.")
     ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Go on with a run that was interrupted, see `ledger show`: with the same data and options, "
+            "paying for nothing twice.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    no_further: Annotated[
+        bool,
+        typer.Option(
+            "--no-further",
+            help="With --resume: charge nothing more, and make the best model the answers so far allow.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -153,17 +172,24 @@ def fit(
     Example: sottovoce fit claims.csv --schema schema.toml --epsilon 1 --delta 1e-6 -o model.json
     """
     from sottovoce import fitting
+    from sottovoce.accounting.resuming import Resume
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.exits import ExitCode
+    from sottovoce.cli.outputs import insist_free, place_for, save_paid
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
+    from sottovoce.errors import ParameterError
     from sottovoce.features.effects import sparklines
     from sottovoce.files import write
     from sottovoce.inference.listing import listing
     from sottovoce.report import render
     from sottovoce.report.markup import capital
-    from sottovoce.result import Tolerance
+    from sottovoce.result import Stop, Tolerance
 
+    if quiet:
+        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
+    if no_further and resume is None:
+        raise ParameterError("--no-further goes with --resume RUN.")
     declared = Schema.load(schema)
     if within is not None:
         declared = replace(declared, within=within)
@@ -207,10 +233,10 @@ def fit(
             workers=workers,
             spool=not no_spool if spool is None else spool,
             progress=out.is_watched() and not quiet,
+            resume=None if resume is None else Resume(resume, further=not no_further),
         )
-    with place_for(output, force=force) as place:
-        trained.save(place)
-    written = {"model": str(place)}
+    written = {"model": str(save_paid(trained.to_file(), output, force=force))}
+    ending = ExitCode.SHORT if trained.result.stop is Stop.CUT_SHORT else ExitCode.OK
     if report is not None:
         told = "" if ledger is None or dataset is None else out.account_of(ledger, dataset)
         page = render(trained.result, replace(trained.card(), account=told))
@@ -223,9 +249,8 @@ def fit(
         listed = {"coefficients": [line.to_dict() for line in trained.coefficients()]}
         figures = {figure.name: asdict(figure) for figure in trained.figures}
         out.say_json({**written, **out.summary(trained.result), **summarized, **listed, "figures": figures})
-        return
-    if quiet:
-        return
+    if as_json or quiet:
+        raise typer.Exit(ending)
     result = trained.result
     out.say(
         {
@@ -249,3 +274,4 @@ def fit(
         out.say_text(listing(trained.coefficients(), result.noise.reason))
     if account is None and not result.simulated:
         out.remark("No ledger was charged: another model on these records adds its budget to this one.")
+    raise typer.Exit(ending)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import typer
+
 from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
+from sottovoce.cli.exits import ExitCode
 from sottovoce.errors import DataError, LedgerError
-from sottovoce.files import insist_writable
+from sottovoce.files import insist_writable, write
 
 
 def insist_free(
@@ -55,6 +60,27 @@ def place_for(output: Path, *, force: bool = False) -> Iterator[Path]:
             if not place.stat().st_size:
                 place.unlink()
         raise
+
+
+def save_paid(content: str, output: Path, *, force: bool = False) -> Path:
+    """Write a result that was paid for, and say where it is.
+
+    A full disk or a quota must not cost it: then it goes to the system's temporary folder, and where that
+    fails too to standard output, and the command ends with an exit code of its own."""
+    try:
+        with place_for(output, force=force) as place:
+            write(place, content)
+        return place
+    except DataError as failure:
+        reason = str(failure)
+    where = str(Path(tempfile.gettempdir()) / _another(output))
+    try:
+        write(where, content)
+    except DataError:
+        print(content)
+        where = "standard output"
+    print(f"sottovoce: {reason} What was paid for is in {where}.", file=sys.stderr)
+    raise typer.Exit(ExitCode.ELSEWHERE)
 
 
 def _reserved(place: Path) -> bool:

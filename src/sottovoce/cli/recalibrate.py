@@ -59,7 +59,7 @@ def recalibrate(
     """
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import insist_free, save_paid
     from sottovoce.cli.tables import table_of
     from sottovoce.errors import ParameterError
     from sottovoce.model import Model
@@ -82,8 +82,7 @@ def recalibrate(
             invalid=invalid,
             delimiter=delimiter,
         )
-    with place_for(output, force=force) as place:
-        made.save(place)
+    place = save_paid(made.to_file(), output, force=force)
     if as_json:
         out.say_json({"model": str(place), **out.summary(made.result)})
         return

@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 MACHINE = "tests/data/test_machine.py"
+RESERVED = "tests/accounting/test_reservations.py"
+RESUMED = "tests/attacks/test_resumed.py"
+LAW = f"{RESUMED} -k uninterrupted_one"
+DAMAGE = f"{RESUMED} -k fit_its_ledger"
 
 OPERATION = (
     Mutant(
@@ -20,5 +24,103 @@ OPERATION = (
         "give_up()",
         "pass",
         f"{MACHINE} -k done_without",
+    ),
+    Mutant(
+        "what others reserved is charged, in a file",
+        "accounting.disk.sqlite_store:SqliteStore._before",
+        "account.spent.with_all(held_by_others(account.held, run))",
+        "account.spent",
+        RESERVED,
+    ),
+    Mutant(
+        "what others reserved is charged, in memory",
+        "accounting.store:MemoryStore.append",
+        "self._totals.with_all(held_by_others(self._held, grant.run_id))",
+        "self._totals",
+        RESERVED,
+    ),
+    Mutant(
+        "a reservation counted beside the charges it pays for",
+        "accounting.store:drawn",
+        "grant.run_id in kept",
+        "False",
+        RESERVED,
+    ),
+    Mutant(
+        "a run with a reservation charged past the cap",
+        "accounting.disk.sqlite_store:SqliteStore._before",
+        "account.spent.with_all(held_by_others(account.held, run))",
+        "account.spent.less(account.held.get(run, Totals(0, 0)))",
+        RESERVED,
+    ),
+    Mutant(
+        "a dead run keeps its reservation",
+        "accounting.disk.sqlite_store:SqliteStore._lapse",
+        "not journal_of(self._file.path, run).is_held",
+        "False",
+        f"{RESERVED} -k killed",
+    ),
+    Mutant(
+        "a live run loses its reservation",
+        "accounting.disk.sqlite_store:SqliteStore._lapse",
+        "not journal_of(self._file.path, run).is_held",
+        "True",
+        f"{RESERVED} -k killed",
+    ),
+    Mutant(
+        "a run that goes on pays again",
+        "accounting.run:Run.charge",
+        "self._charged_before(event) if self._past else self._charge(event)",
+        "self._charge(event)",
+        LAW,
+    ),
+    Mutant(
+        "an answer that was released is drawn again",
+        "accounting.disk.journal:Journal.answer",
+        "self._answers.get((charge, part))",
+        "None",
+        LAW,
+    ),
+    Mutant(
+        "an answer handed out before it is written down",
+        "accounting.disk.journal:Journal.answer",
+        "self._write(_)",
+        "",
+        RESUMED,
+    ),
+    Mutant(
+        "another question given an old answer",
+        "accounting.resuming:_differing",
+        "old.get(name) != new.get(name)",
+        "False",
+        f"{RESUMED} -k declarations",
+    ),
+    Mutant(
+        "a journal from a backup accepted",
+        "accounting.resuming:resumed",
+        "not sealed <= journal.seals",
+        "False",
+        f"{RESUMED} -k 'fit_its_ledger or last_answer'",
+    ),
+    Mutant(
+        "a changed journal accepted",
+        "accounting.disk.journal:Journal._read",
+        "seal != self._next_seal(raw)",
+        "False",
+        DAMAGE,
+    ),
+    Mutant(
+        "two processes go on with one run",
+        "accounting.disk.journal:Journal.resume",
+        "not _locked(self._handle)",
+        "False",
+        f"{RESUMED} -k at_work",
+    ),
+    Mutant(
+        "a run that is to go no further is charged",
+        "accounting.run:Run._charge",
+        "self._stays",
+        "False",
+        f"{RESUMED} -k charged_no_more",
     ),
 )
