@@ -160,14 +160,14 @@ FILTER = (
     ),
     Mutant(
         "run's own budget not checked",
-        "accounting.run:Run.charge",
+        "accounting.run:Run._charge",
         "not after.within(self._allowed.cap)",
         "False",
         LEDGER,
     ),
     Mutant(
         "refund when the store fails",
-        "accounting.run:Run.charge",
+        "accounting.run:Run._charge",
         ("try:\n    ...\nexcept BudgetExceeded:\n    ..."),
         ("try:\n    ...\nexcept Exception:\n    ..."),
         LEDGER,
@@ -181,9 +181,9 @@ FILTER = (
     ),
     Mutant(
         "a run larger than the cap begins",
-        "accounting.ledger:Ledger.run",
-        "run.units_cap > left",
-        "run.units_cap > 2 * left",
+        "accounting.ledger:Ledger._insist_covered",
+        "needed > left.units",
+        "needed > 2 * left.units",
         LEDGER,
     ),
     Mutant(
@@ -195,7 +195,7 @@ FILTER = (
     ),
     Mutant(
         "a fork gets a purse of its own",
-        "accounting.store:MemoryStore.append",
+        "accounting.store:MemoryStore._here",
         "os.getpid() != self._process",
         "False",
         f"{LEDGER} -k forked",
@@ -206,8 +206,8 @@ FILE = (
     Mutant(
         "file's filter looks before the grant",
         "accounting.disk.sqlite_store:SqliteStore.append",
-        "spent.plus(grant)",
-        "spent",
+        "before.plus(grant).within(cap)",
+        "before.within(cap)",
         STORE,
     ),
     Mutant(

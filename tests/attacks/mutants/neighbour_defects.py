@@ -15,8 +15,8 @@ PLACES = "tests/autodiff/test_places.py"
 NEIGHBOURS = (
     Mutant(
         "a ledger takes either relation",
-        "accounting.ledger:Ledger.run",
-        "budget.relation is not self.relation",
+        "accounting.ledger:Ledger._insist_counted_alike",
+        "run.budget.relation is not self.relation",
         "False",
         RELATIONS,
     ),
@@ -169,7 +169,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "a ledger takes either unit",
-        "accounting.ledger:Ledger.run",
+        "accounting.ledger:Ledger._insist_counted_alike",
         "unit_of(unit) != self._unit",
         "False",
         f"{RELATIONS} -k unit",
@@ -177,8 +177,8 @@ NEIGHBOURS = (
     Mutant(
         "training asks no ledger for whom it counts",
         "training:minimize",
-        "account.run(budget, called, unit=problem.unit)",
-        "account.run(budget, called, unit=account.unit)",
+        "account.start(budget, called, unit=problem.unit, **_)",
+        "account.start(budget, called, unit=account.unit, **_)",
         f"{RELATIONS} -k unit",
     ),
     Mutant(

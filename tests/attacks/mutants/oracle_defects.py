@@ -12,29 +12,31 @@ RELEASES = (
     Mutant(
         "charge skipped",
         "privacy.release:gaussian",
-        "units = run.charge(event).units",
-        "units = 1",
+        "grant, asked = run.charge(event), fingerprint(question)",
+        'from sottovoce.accounting.store import Grant\ngrant, asked = Grant("", event, 1, 0), fingerprint(question)',
         f"{ORACLE}::test_every_question_is_charged_once_at_the_price_it_names",
     ),
     Mutant(
         "line search not charged",
         "privacy.release:pure",
-        "run.charge(event)",
-        "",
+        "grant = run.charge(event)",
+        'from sottovoce.accounting.store import Grant\ngrant = Grant("", event, 1, 0)',
         f"{ORACLE} -k charged_once",
     ),
     Mutant(
         "ledger asked after the data",
         "privacy.release:gaussian",
-        "units = run.charge(event).units",
-        ("_ = [compute() for _, compute in parts]\nunits = run.charge(event).units"),
+        "grant, asked = run.charge(event), fingerprint(question)",
+        ("_ = [compute() for _, compute in parts]\ngrant, asked = run.charge(event), fingerprint(question)"),
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
         "line search asked after the data",
         "privacy.release:pure",
-        "run.charge(event)\nreturn unquoted(mechanism)",
-        "found = unquoted(mechanism)\nrun.charge(event)\nreturn found",
+        ("grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), mechanism)"),
+        (
+            "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), lambda: found)"
+        ),
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(

@@ -57,10 +57,9 @@ class SqliteStore:
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
         with self._file.writing() as transaction:
-            before = self._before(transaction, grant.run_id)
-            if not before.plus(grant).within(cap):
+            if self._account(transaction.chain).held.keys() - {grant.run_id}:
                 self._lapse(transaction)
-                before = self._before(transaction, grant.run_id)
+            before = self._before(transaction, grant.run_id)
             if not before.plus(grant).within(cap):
                 return before
             transaction.append(self._dataset, EntryKind.CHARGED, write_grant(grant), grant.id)
