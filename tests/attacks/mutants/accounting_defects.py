@@ -205,7 +205,7 @@ FILTER = (
 FILE = (
     Mutant(
         "file's filter looks before the grant",
-        "accounting.disk.sqlite_store:SqliteStore.append",
+        "accounting.disk.sqlite_store:SqliteStore._in_the_way",
         "before.plus(grant).within(cap)",
         "before.within(cap)",
         STORE,

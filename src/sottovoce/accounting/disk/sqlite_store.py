@@ -57,10 +57,10 @@ class SqliteStore:
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
         with self._file.writing() as transaction:
-            if self._account(transaction.chain).held.keys() - {grant.run_id}:
+            if self._in_the_way(transaction, grant, cap) is not None:
                 self._lapse(transaction)
-            before = self._before(transaction, grant.run_id)
-            if not before.plus(grant).within(cap):
+            before = self._in_the_way(transaction, grant, cap)
+            if before is not None:
                 return before
             transaction.append(self._dataset, EntryKind.CHARGED, write_grant(grant), grant.id)
         return None
@@ -83,6 +83,11 @@ class SqliteStore:
     def sealed(self, run: str) -> str:
         with self._file.reading() as transaction:
             return self._account(transaction.chain).sealed.get(run, "")
+
+    def _in_the_way(self, transaction: Transaction, grant: Grant, cap: Totals) -> Totals | None:
+        """What is taken, where the grant does not fit beside it."""
+        before = self._before(transaction, grant.run_id)
+        return None if before.plus(grant).within(cap) else before
 
     def _before(self, transaction: Transaction, run: str) -> Totals:
         """What is spent or reserved by others, as far as this run is concerned."""
