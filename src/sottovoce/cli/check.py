@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
+from sottovoce.cli.exits import ExitCode
 from sottovoce.cli.options import AsJson, Data, Delimiter, Query
 
-USELESS = 4
-"""The exit status where no cell of a column can be used."""
 WARNING = (
     "For the owner of the data only: these counts are exact and no privacy protects them. "
     "Do not publish them, and do not choose bounds or categories by them."
@@ -43,7 +42,7 @@ def check(
     useless = [part for part in found if part.useless]
     if as_json:
         out.say_json({"warning": WARNING, "columns": [part.to_dict() for part in found]})
-        raise typer.Exit(USELESS if useless else 0)
+        raise typer.Exit(ExitCode.USELESS if useless else 0)
     from rich.table import Table
 
     shown = Table(title=f"{found[0].rows:,} rows", title_justify="left")
@@ -60,4 +59,4 @@ def check(
         out.aside(
             f"{part.column}: {part.useless}. A fit would spend its budget on a column that says nothing."
         )
-    raise typer.Exit(USELESS if useless else 0)
+    raise typer.Exit(ExitCode.USELESS if useless else 0)

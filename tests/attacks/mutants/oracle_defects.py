@@ -33,7 +33,9 @@ RELEASES = (
     Mutant(
         "line search asked after the data",
         "privacy.release:pure",
-        ("grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), mechanism)"),
+        (
+            "grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), lambda: unquoted(mechanism))"
+        ),
         (
             "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), lambda: found)"
         ),
@@ -43,7 +45,7 @@ RELEASES = (
         "released without noise",
         "privacy.release:Paid.draw",
         "self._noise.gaussian(unquoted(compute), self._calibration)",
-        "unquoted(compute)",
+        "compute()",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
