@@ -151,6 +151,11 @@ def minimize(
         with watching(progress, chosen.name, run.mu_squared_left) as watch:
             outcome = chosen.run(oracle, weights, goal, watch)
         run.keep(0)
+        if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent and resume is not None:
+            raise BudgetExceeded(
+                "this run was interrupted before its first answer, of which no model can be made. Nothing "
+                "more was charged. Go on with it: Resume(run)."
+            )
         if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent:
             raise BudgetExceeded(
                 "the first question of the run was refused: nothing was charged, nothing released. Noise on "

@@ -90,14 +90,45 @@ def _postgresql(place: str, query: str) -> Source:
             "PostgreSQL cannot be reached. Check the environment or the service file: psql must connect too."
         )
     cursor: Any = None
-    with suppress(Exception):
+    state = ""
+    try:
         cursor = connection.cursor()
         cursor.execute(query)
         return QuerySource(cursor.fetch_record_batch(), cursor, connection)
-    if cursor is not None:
-        cursor.close()
-    connection.close()
-    raise DataError("PostgreSQL does not run the query. Try it in psql.")
+    except Exception as failure:  # its words may quote credentials or records: only SQLSTATE is looked at
+        state = str(getattr(failure, "sqlstate", None) or "")
+    for giver in filter(None, (cursor, connection)):
+        with suppress(Exception):
+            giver.close()
+    raise DataError(refused(state))
+
+
+_REFUSALS = (
+    (
+        "57014",
+        "PostgreSQL cancelled the query, as statement_timeout or its owner told it to. Raise the limit.",
+    ),
+    ("57P", "PostgreSQL is shutting down or was restarted. Try again once it is up."),
+    ("08", "the connection to PostgreSQL was lost. Check the network and the server, and try again."),
+    ("28", "PostgreSQL does not let this user in. Check the environment or the service file."),
+    (
+        "42501",
+        "this user of PostgreSQL may not read what the query names. Ask for the right to SELECT from it.",
+    ),
+    (
+        "42",
+        "the query is no SQL that PostgreSQL understands, or names what it does not have. Try it in psql.",
+    ),
+    ("53", "PostgreSQL has no memory, disk or connections left for the query. Try again later."),
+)
+
+
+def refused(state: str) -> str:
+    """Why PostgreSQL did not answer, by SQLSTATE, whose classes are public: never in its own words."""
+    return next(
+        (said for code, said in _REFUSALS if state.startswith(code)),
+        "PostgreSQL does not run the query. Try it in psql.",
+    )
 
 
 def _insist_installed(module: str) -> None:

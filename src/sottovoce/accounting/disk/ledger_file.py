@@ -5,7 +5,9 @@ closed one leaves no log behind. What is read is believed only as far as its cha
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from sottovoce.accounting.disk.identity import APPLICATION, Mark, Witness, birth
 from sottovoce.errors import LedgerError, ParameterError
 
 WAIT_SECONDS = 60.0
+_LEAST_ROOM = 2**20
+"""Bytes a transaction may need, in the file and its log."""
 _SCHEMA = (
     "CREATE TABLE entry (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, "
     "kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL, seal TEXT NOT NULL)",
@@ -119,8 +123,9 @@ class LedgerFile:
 
     @contextmanager
     def _transaction(self, begin: str, anywhere: bool) -> Iterator[Transaction]:
-        with _explained(self.path), closing(_connect(self.path)) as connection:
-            _insist_demands(connection)
+        still = anywhere and begin == "BEGIN" and self._is_still
+        with _explained(self.path), closing(_connect(self.path, still=still)) as connection:
+            _insist_demands(connection, still=still)
             mark = self._witness.read()
             connection.execute(begin)
             if not self._known.number:
@@ -138,6 +143,12 @@ class LedgerFile:
             self._known = transaction.chain
             if mark is not None and self._known.number > before:
                 self._witness.advance(Mark(self._known.number, self._known.head))
+
+    @property
+    def _is_still(self) -> bool:
+        """Whether nobody can write here, as on a read-only mount, and no log waits to be merged."""
+        folder = os.path.dirname(self.path)
+        return not os.access(folder, os.W_OK) and not os.path.exists(f"{self.path}-wal")
 
     def adopt(self) -> None:
         """Make the present place this file's home. Only the owner can know that no other copy is in use."""
@@ -186,10 +197,11 @@ class LedgerFile:
         )
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    """To an existing file, never creating one; commits wait for the disk."""
+def _connect(path: str, *, still: bool = False) -> sqlite3.Connection:
+    """To an existing file, never creating one; commits wait for the disk. A `still` one cannot change."""
+    mode = "mode=ro&immutable=1" if still else "mode=rw"
     connection = sqlite3.connect(
-        f"{Path(path).as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=WAIT_SECONDS
+        f"{Path(path).as_uri()}?{mode}", uri=True, isolation_level=None, timeout=WAIT_SECONDS
     )
     try:
         for setting in _SETTINGS:
@@ -200,8 +212,9 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _insist_demands(connection: sqlite3.Connection) -> None:
-    for name, wanted in _DEMANDS:
+def _insist_demands(connection: sqlite3.Connection, *, still: bool = False) -> None:
+    """Settings that make commits durable; of a file that cannot change, only whose it is."""
+    for name, wanted in _DEMANDS[-1:] if still else _DEMANDS:
         (found,) = connection.execute(f"PRAGMA {name}").fetchone()
         if found != wanted:
             raise LedgerError(
@@ -251,14 +264,38 @@ def _sync_folder(path: str) -> None:
         os.close(folder)
 
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _WAYS_OUT = (
     ("locked", "Another process holds it for long: end that one, or try again."),
-    ("full", "Free some disk space."),
+    (
+        "full",
+        "Free some disk space, or raise the quota: the ledger is as it was, and runs go on with --resume.",
+    ),
     ("readonly", "Make the file and its folder writable."),
     ("permission", "Make the file, its witness and their folder writable."),
     ("unable to open", "Check that the file exists and that its folder is writable."),
+    ("i/o", "Nothing was charged by this. Look after the disk, then check the ledger with verify(path)."),
     ("", "Restore it from a backup and check that with verify(path, anchor=result)."),
 )
+
+
+def _is_full(failure: Exception, path: str) -> bool:
+    """Whether there was no room to write: SQLite calls a file that may not grow an error of the disk."""
+    if isinstance(failure, OSError):
+        return failure.errno in _NO_ROOM
+    if not isinstance(failure, sqlite3.OperationalError) or "i/o" not in str(failure).lower():
+        return False
+    return shutil.disk_usage(os.path.dirname(path)).free < _LEAST_ROOM or _may_not_grow(path)
+
+
+def _may_not_grow(path: str) -> bool:
+    """Whether `ulimit -f` stands in the way of the file or its log."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return limit != resource.RLIM_INFINITY and limit < os.path.getsize(path) + _LEAST_ROOM
 
 
 @contextmanager
@@ -268,7 +305,8 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, UnicodeError, OverflowError, TypeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else str(failure)
-        way_out = next(text for sign, text in _WAYS_OUT if sign in str(failure).lower())
+        told = "full" if _is_full(failure, path) else str(failure).lower()
+        way_out = next(text for sign, text in _WAYS_OUT if sign in told)
         raise LedgerError(
             f"the ledger at {path} cannot be used: {reason}. Nothing was released. {way_out}"
         ) from None
