@@ -279,6 +279,10 @@ _WAYS_OUT = (
 )
 
 
+def _way_out(failure: str) -> str:
+    return next(text for sign, text in _WAYS_OUT if sign in failure)
+
+
 def _is_full(failure: Exception, path: str) -> bool:
     """Whether there was no room to write: SQLite calls a file that may not grow an error of the disk."""
     if isinstance(failure, OSError):
@@ -305,8 +309,7 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, UnicodeError, OverflowError, TypeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else str(failure)
-        told = "full" if _is_full(failure, path) else str(failure).lower()
-        way_out = next(text for sign, text in _WAYS_OUT if sign in told)
+        way_out = _way_out("full" if _is_full(failure, path) else str(failure).lower())
         raise LedgerError(
             f"the ledger at {path} cannot be used: {reason}. Nothing was released. {way_out}"
         ) from None
