@@ -126,7 +126,7 @@ def minimize(
         "method": repr(chosen),
         "goal": repr(goal),
         "start": hashlib.sha256(weights.tobytes()).hexdigest(),
-        "inference": repr(asked),
+        "inference": f"{asked.share!r} {asked.robust!r}",
         "version": VERSION,
         **(declared or {}),
     }
