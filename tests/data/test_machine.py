@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import compiling, machine
+from sottovoce import machine
 from sottovoce.errors import ResourceError
 from sottovoce.kernels import warming
+from sottovoce.trusted import compiling
 from tests.tables import TWO, write
 
 
