@@ -202,7 +202,7 @@ def test_evaluation_says_when_no_ledger_counts_it(shell: Shell) -> None:
     assert '"ledger": ""' in shell(*asked, "--json")[1]
     assert "No ledger was charged" not in shell(*asked, *CHARGED)[1]
     charges = len(sv.Ledger.open("budget.db", dataset="claims").history)
-    assert charges == 5  # four figures, the area under the curve by two numbers
+    assert charges == 6  # five figures, the area under the curve by two numbers
 
 
 @pytest.mark.parametrize("command", [FIT, ("evaluate", "model.json", "claims.csv", *BUDGET)])
