@@ -231,8 +231,9 @@ def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
         with suppress(SottovoceError):
             return column_names(table, delimiter=delimiter)
         return ()
-    named = getattr(table, "column_names", getattr(table, "columns", ()))
-    return tuple(named) if hasattr(table, "shape") and not isinstance(table, np.ndarray) else ()
+    if not hasattr(table, "shape") or isinstance(table, np.ndarray):
+        return ()
+    return tuple(getattr(table, "column_names", getattr(table, "columns", ())))
 
 
 def _state(table: Any) -> str:

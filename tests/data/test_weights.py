@@ -48,7 +48,6 @@ def answers(risk, seed=5):
         "hessian": risk.hessian(w),
         "gram": risk.gram(),
         "diagonal": risk.gram_diagonal(),
-        "column": risk.gram_column(1),
         "moments": risk.moments(),
         "trials": risk.trials(w, steps),
         "line": risk.along(w, steps[0]).decrease(0.7),
