@@ -12,14 +12,16 @@ import numpy as np
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 from sottovoce.privacy import sensitivity
-from sottovoce.privacy.charges import norm_above
+from sottovoce.privacy.charges import Facts, charge, norm_above
 from sottovoce.privacy.rounding import gamma
 from sottovoce.problem import Calibration
+from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.rounding import Arithmetic
     from sottovoce.problem import Problem
+    from sottovoce.trusted.requests import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,21 +93,39 @@ class Bounds(ABC):
 
     def gram(self) -> float:
         """Frobenius movement of X'X/n."""
-        moves = sensitivity.gram(radius=self.problem.root_energy, **self._tables)
-        return moves + 2.0 * self.arithmetic.gram()
+        return self.charged(requests.Gram())
 
     def gram_diagonal(self) -> float:
         """l2 movement of the diagonal of X'X/n."""
-        moves = sensitivity.gram_diagonal(radius=self.problem.root_energy, **self._tables)
-        return moves + 2.0 * self.arithmetic.gram()
+        return self.charged(requests.Squares())
 
     def moments(self, balance: float) -> float:
         """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
+        return self.charged(requests.Moments(balance, None))
+
+    def means(self) -> float:
+        """l2 movement of column means."""
+        return self.charged(requests.Means())
+
+    def charged(self, request: Request) -> float:
+        """What such a request will cost."""
+        return charge(request, self.facts, self.relation)
+
+    @property
+    def facts(self) -> Facts:
+        """The public facts of such records, for what will be charged."""
         problem = self.problem
-        bound = sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments
-        moves = bound(influence=problem.influence, balance=balance, **self._tables)
-        factor = math.sqrt(balance) * problem.influence / problem.energy
-        return moves + 2.0 * self.arithmetic.moments(factor)
+        return Facts(
+            n=problem.n,
+            radius=problem.radius,
+            weight=problem.weight,
+            lightest=problem.lightest,
+            influence=problem.influence,
+            energy=problem.energy,
+            target_reach=problem.label_reach,
+            arithmetic=self.arithmetic,
+            persons=problem.unit != "record",
+        )
 
     @property
     def _published_hessian(self) -> float:
@@ -119,11 +139,10 @@ class Bounds(ABC):
         self._stated(worst, 2.0 / self.problem.n)
 
     def _stated(self, tight: float, paper: float) -> float:
-        """The movement to charge for: the tight one, or the paper's where that is at least as large but for
-        what summing adds."""
+        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
         if self.calibration is Calibration.TIGHT:
             return tight
-        if paper < tight * (1.0 - 1e-3):
+        if paper < tight * (1.0 - 1e-9):
             raise ParameterError(
                 f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
                 'radius, so its noise would not be private. Use calibration="tight".'

@@ -137,8 +137,7 @@ class ColumnMeans(Question[Vector]):
         return problem.columns
 
     def moves(self, bounds: Bounds) -> float:
-        longest = bounds.problem.influence
-        return bounds.mean(diameter=2.0 * longest, norm=longest)
+        return bounds.means()
 
     def exact(self, risk: ExactRisk) -> Vector:
         means: Vector = risk.moments()[0]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce.privacy.bounds import Bounds
-from sottovoce.privacy.charges import Facts, charge
+from sottovoce.privacy.charges import charge, norm_above
+from sottovoce.problem import Calibration
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
@@ -27,22 +28,6 @@ class LinearBounds(Bounds):
     """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
 
     loss: Loss
-
-    @property
-    def facts(self) -> Facts:
-        """The public facts of such records, for what will be charged."""
-        problem = self.problem
-        return Facts(
-            n=problem.n,
-            radius=problem.radius,
-            weight=problem.weight,
-            lightest=problem.lightest,
-            influence=problem.influence,
-            energy=problem.energy,
-            target_reach=problem.label_reach,
-            arithmetic=self.arithmetic,
-            persons=problem.unit != "record",
-        )
 
     def limited(self, limit: float) -> LinearBounds:
         """Those of the limited loss."""
@@ -78,19 +63,19 @@ class LinearBounds(Bounds):
         return requests.ResidualShares(self._law, w, edges)
 
     def gradient(self, w: Vector) -> float:
-        return self._stated(self.charged(self.vector_sum(w)), 2.0 / self.problem.n)
+        return self._or_published(self.vector_sum(w), 2.0 / self.problem.n)
 
     def gradient_norm(self, w: Vector) -> float:
         added = self.problem.pull(w)
         return self.charged(requests.Norm(self.vector_sum(w), added))
 
     def hessian(self, w: Vector) -> float:
-        return self._stated(self.charged(self.matrix_sum(w)), self._published_hessian)
+        return self._or_published(self.matrix_sum(w), self._published_hessian)
 
     def curvature_product(self, w: Vector) -> float:
         """That is the most an eigenvalue can move by, whatever the direction."""
         asked = requests.Product(self.matrix_sum(w), np.ones(1))
-        return self._stated(self.charged(asked), self._published_hessian)
+        return self._or_published(asked, self._published_hessian)
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         asked = requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.bends(w))
@@ -106,8 +91,8 @@ class LinearBounds(Bounds):
         return self.charged(self.step_drops(w, steps, np.linalg.norm(steps, axis=1)))
 
     def difference(self, w: Vector, step: Vector) -> float:
-        tight = self.charged(self.line_drops(w, step, np.ones(1)))
-        return self._stated(tight, 2.0 * float(np.linalg.norm(step)) / self.problem.n)
+        paper = 2.0 * norm_above(step) / self.problem.n
+        return self._or_published(self.line_drops(w, step, np.ones(1)), paper)
 
     def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
         return self.charged(
@@ -117,9 +102,15 @@ class LinearBounds(Bounds):
     def value(self, w: Vector) -> float:
         return self.charged(self.number_sum(w))
 
-    def charged(self, request: Request) -> float:
-        """What such a request will cost."""
-        return charge(request, self.facts, self.relation)
+    def _or_published(self, request: Request, paper: float) -> float:
+        """What the request will cost; under published calibration, the paper's larger movement and what
+        summing adds."""
+        charged = self.charged(request)
+        if self.calibration is Calibration.TIGHT:
+            return charged
+        exact = replace(self.facts, arithmetic=replace(self.arithmetic, radius=0.0))
+        moves = charge(request, exact, self.relation)
+        return max(charged, self._stated(moves, paper) + (charged - moves))
 
     @property
     def _law(self) -> Law:

@@ -165,9 +165,9 @@ BASE = (
     ),
     Mutant(
         "means of rows as if two could not point apart",
-        "questions.features:ColumnMeans.moves",
-        "2.0 * longest",
-        "longest",
+        "privacy.charges:charge",
+        "bands.ball_distance(facts.influence, relation)",
+        "0.5 * bands.ball_distance(facts.influence, relation)",
         "tests/attacks/test_neighbours.py -k climbing_finds",
     ),
     Mutant(

@@ -51,7 +51,7 @@ ROUNDING = (
     Mutant(
         "published noise where it is too small",
         "privacy.bounds:Bounds._stated",
-        "paper < tight * (1.0 - 1e-3)",
+        "paper < tight * (1.0 - 1e-9)",
         "False",
         BOUNDS,
     ),

@@ -124,13 +124,6 @@ GEOMETRY = (
         "float(np.linalg.norm(self.matrix, 2))",
         f"{RESHAPED} -k cancels",
     ),
-    Mutant(
-        "capped moments priced as those of plain rows",
-        "privacy.bounds:Bounds.moments",
-        "sensitivity.moments if problem.is_uncapped else sensitivity.capped_moments",
-        "sensitivity.moments",
-        f"{CAPPED} -k moments",
-    ),
     *(
         Mutant(name, place, old, new, "tests/attacks/test_neighbours.py")
         for name, place, old, new in (
