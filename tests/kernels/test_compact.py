@@ -186,10 +186,11 @@ def test_every_answer_is_that_of_dense_rows_within_the_allowance(loss, weighted,
 
 def _all_answers(risk, w, steps):
     held = risk.records._rows
-    found = answers(risk, w, steps) | {"scores": passes.score_moment(held, risk.loss, w)}
-    found |= {"moments": risk.moments(), "column": risk.gram_column(risk.dim - 1)}
+    law, band = risk.loss.law, risk.bounds.vector_sum(w).band
+    found = answers(risk, w, steps) | {"scores": passes.score_moment(held, law, w, band)}
+    found |= {"moments": risk.moments(), "column": passes.gram_column(held, risk.dim - 1) / risk.n}
     if risk.loss.curvature_low == 0.0:
-        found["information"] = passes.information(held, risk.loss, w)
+        found["information"] = passes.information(held, law, w, risk.bounds.information_sum(w).span)
     return found
 
 
