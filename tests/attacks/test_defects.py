@@ -16,7 +16,14 @@ from tests.attacks.mutants.harness import ROOT, SOURCE, Mutant
 SEED, PLANTED, MORE = 1, 20, 400
 
 CONTROLS = (
-    Mutant("", "privacy.release:gaussian", "units = run.charge(event).units", "units = 1", ""),
+    Mutant(
+        "",
+        "privacy.release:gaussian",
+        "grant, asked = run.charge(event), fingerprint(question)",
+        "from sottovoce.accounting.store import Grant\n"
+        "grant, asked = Grant('', event, 1, 0), fingerprint(question)",
+        "",
+    ),
     Mutant("", "privacy.sources:RecordSource.sensitivity", "return tight", "return tight / 20.0", ""),
 )
 

@@ -71,7 +71,7 @@ def test_means_too_noisy_to_tell_leave_the_gradients_to_tell() -> None:
             there = found.at(w)
             slopes = 0.2 * (X @ (there - w))
             along = (X.T @ slopes / len(X) + found.regularizer.gradient(there)) @ found.directions
-            found.hear(w, along[None, :], np.full(2, 1e-4))
+            found.update(w, along[None, :], np.full(2, 1e-4))
         assert low <= found.lacking[0] <= high
         assert found.lacking[1] < 1e-3
 
