@@ -139,3 +139,19 @@ def test_a_fit_starts_compiling_before_it_reads_by_the_size_of_the_file_alone(tm
             fitting.fit(path, schema, epsilon=1.0, delta=1e-6)
     assert asked[0] == asked[1]
     assert 4000 * 5 / 4 <= asked[0] <= 4000 * 5 * 4
+
+
+def test_a_law_is_checked_while_another_thread_loads_the_compiler():
+    """Parts of a package that is being loaded elsewhere are not there yet: the whole is waited for."""
+    code = (
+        "import threading, importlib, numpy as np\n"
+        "import sottovoce.losses as losses\n"
+        "from sottovoce.trusted import laws\n"
+        "sums = 'sottovoce.kernels.compiled.block_sums'\n"
+        "loading = threading.Thread(target=importlib.import_module, args=(sums,))\n"
+        "loading.start()\n"
+        "laws.digest(losses.Logistic.scalar)\n"
+        "loading.join()\n"
+    )
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code], check=True)

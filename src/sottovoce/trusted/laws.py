@@ -176,6 +176,7 @@ def require_elementwise(function: Scalar) -> None:
 @lru_cache(maxsize=256)
 def digest(function: Scalar) -> str:
     """What the function is made of, as one string, once every part of it has been found harmless."""
+    import numba  # noqa: F401 - whole: another thread may be loading it, and its parts are not to be waited for
     from numba.core import compiler, ir
 
     from sottovoce.trusted import jit  # noqa: F401 - numba is told to keep quiet
