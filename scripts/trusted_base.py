@@ -33,6 +33,7 @@ SINGLE = ("arrays.py", "errors.py", "machine.py", "questions/geometry.py", "ques
 FITS = """
 import os, sys
 import numpy as np
+import pyarrow as pa
 import sottovoce as sv
 called = set()
 def note(frame, event, argument):
@@ -51,7 +52,7 @@ def fits():
         records = sv.Records.from_arrays(X, y, radius=2.0, labels=(-1, 1), groups=groups)
         risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-3))
         sv.minimize(risk, budget=sv.Budget(1.0, 1e-6))
-    sv.fit(table, schema, epsilon=1.0, delta=1e-6)
+    sv.fit(pa.table(table), schema, epsilon=1.0, delta=1e-6)
 fits()  # compiles, which takes long under a profiler
 sys.setprofile(note)
 fits()
