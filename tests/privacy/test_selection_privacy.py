@@ -24,7 +24,10 @@ def test_the_choice_is_as_private_as_it_is_priced() -> None:
     """Worst neighbours: one score rises and all others fall, each by all it may. The odds of that one change
     by little less than e^epsilon; with half the noise by nearly e^(2 epsilon). Binomial bounds at 1e-7."""
     free = SimpleNamespace(
-        currency=SimpleNamespace(pure_epsilon=lambda units: 1.0), charge=lambda event: None, budget=BUDGET
+        currency=SimpleNamespace(pure_epsilon=lambda units: 1.0),
+        charge=lambda event: None,
+        released=lambda grant, part, asked, draw: draw(),
+        budget=BUDGET,
     )
     desk = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]
     wins = []
