@@ -32,7 +32,7 @@ def test_every_command_of_the_tour_runs(tmp_path: Path, monkeypatch: pytest.Monk
     for sign, place in places.items():
         script = script.replace(sign, place)
     commands = [shlex.split(line) for line in script.splitlines() if line.startswith("sottovoce ")]
-    assert len(commands) == 11
+    assert len(commands) == 12
     monkeypatch.chdir(tmp_path)
     for command in commands:
         monkeypatch.setattr(sys, "argv", command)
