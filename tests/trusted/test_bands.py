@@ -182,3 +182,12 @@ def test_a_band_cannot_be_changed_once_it_is_charged_for() -> None:
     assert band.lo[0] == 0.0
     with pytest.raises(ValueError, match="read-only"):
         band.hi[0] = 9.0
+
+
+def test_the_outer_bins_hold_what_lies_beyond_the_band() -> None:
+    """A band of a part of the interval: rows across w and beyond its ends are clamped by its outer bins."""
+    for first, last in ((0.5, 1.0), (-1.0, -0.5)):
+        reach = Reach(1.0, 1.0, (0.0, 0.0), 0.0)
+        band = Band(first, last, np.array([1.0, 0.0]), np.array([1.0, 0.0]))
+        band = band if first > 0.0 else Band(first, last, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+        assert vector_distance(band, reach, REPLACE) == pytest.approx(2.0, rel=1e-9)

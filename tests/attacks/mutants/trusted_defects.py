@@ -156,7 +156,7 @@ CHARGES = (
         "trusted.bands:_angles",
         "np.concatenate(([-math.inf], edges))",
         "np.concatenate(([band.first], edges))",
-        f"{BANDS} -k random_bands",
+        f"{BANDS} -k outer_bins",
     ),
     Mutant(
         "class weight ignored",
