@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 reaches = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1000, 4))
@@ -31,7 +31,7 @@ for loss in losses:
     declared = {"target": (0.0, 1.0)} if loss.kind.name == "COUNT" else declared
     y = np.where(X[:, 0] > 0, 1, -1) if loss.kind.name == "MARGIN" else np.clip(X[:, 0], *declared["target"])
     plain = sv.Risk(sv.Records.from_arrays(X, y, radius=1.0, **declared), loss)
-    capped = plain.reshaped(Geometry(scale=np.ones(4), cap=1.0 / 3.0))
+    capped = plain.preconditioned(Preconditioner(scale=np.ones(4), cap=1.0 / 3.0))
     for form, risk in (("", plain), (", cap R/3", capped)):
         for relation in Relation:
             bounds = replace(risk.bounds, relation=relation)

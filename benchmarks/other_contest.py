@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.leaderboard.contenders import CLASSIFIERS
-from benchmarks.leaderboard.question import Question
+from benchmarks.leaderboard.query import Query
 from benchmarks.leaderboard.tables import given
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -28,7 +28,7 @@ def rows(schema: Path) -> Iterator[str]:
     for epsilon in EPSILONS:
         cells = []
         for name in TAKING_PART:
-            judged, _ = CLASSIFIERS[name](Question(board, epsilon, "replace-one"), list(SEEDS))
+            judged, _ = CLASSIFIERS[name](Query(board, epsilon, "replace-one"), list(SEEDS))
             losses = np.array([loss for loss, _ in judged])
             cells.append(f"{losses.mean():.4f} ({losses.std(ddof=1) / np.sqrt(losses.size):.4f})")
         yield f"| {board.name}, {board.n:,} | {epsilon:g} | {' | '.join(cells)} | {without:.4f} |"

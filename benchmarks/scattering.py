@@ -120,7 +120,7 @@ def fits(pixels: bool, epsilons: list[float], runs: int) -> None:
                 found = place | {
                     "accuracy": accuracy(result.weights, held, marks),
                     "choice": result.choice,
-                    "questions": len(result.trace),
+                    "queries": len(result.trace),
                     "seconds": round(time.perf_counter() - began, 1),
                     "processor seconds": round(time.process_time() - worked, 1),
                 }

@@ -4,7 +4,7 @@
     python -m benchmarks.utility tenth                       a tenth of the tight tolerance, certified at 99 %
     python -m benchmarks.utility robust                      regression with 20 % gross outliers
 
-A pass is one question charged to the ledger: each reads every row once. Noise is simulated by seed; exact
+A pass is one query charged to the ledger: each reads every row once. Noise is simulated by seed; exact
 values are computed from public data to check every certificate. IJCNN1 is read from the folder that
 SOTTOVOCE_DATA names (default /work/shared/data).
 """

@@ -27,7 +27,13 @@ FRONTS = (
 )
 """Prose about a ledger, and what helps to write a schema: neither reads a record for a fit."""
 
-SINGLE = ("arrays.py", "errors.py", "machine.py", "questions/geometry.py", "questions/flattening.py")
+SINGLE = (
+    "arrays.py",
+    "errors.py",
+    "machine.py",
+    "queries/preconditioner.py",
+    "queries/low_rank_shrinkage.py",
+)
 """Coordinates, which are measured; what every file uses."""
 
 FITS = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.privacy.noise import Noise, Noising
+from sottovoce.privacy.noise import Noise, NoiseCalibration
 from sottovoce.risks.linear import Risk
 
 
@@ -70,7 +70,7 @@ class Recorder:
     def simulated(self) -> bool:
         return self._noise.simulated
 
-    def gaussian(self, exact: np.ndarray, calibration: Noising) -> np.ndarray:
+    def gaussian(self, exact: np.ndarray, calibration: NoiseCalibration) -> np.ndarray:
         released = self._noise.gaussian(exact, calibration)
         self.tape.append(released.copy())
         self.exact.append(exact.copy())
@@ -92,7 +92,7 @@ class Replay:
         self._tape = list(tape)
         self.simulated = simulated
 
-    def gaussian(self, exact: np.ndarray, calibration: Noising) -> np.ndarray:
+    def gaussian(self, exact: np.ndarray, calibration: NoiseCalibration) -> np.ndarray:
         released = self._tape.pop(0)
         assert released.shape == exact.shape
         return released.copy()

@@ -13,7 +13,7 @@ from tests.strategies import TARGET
 
 TARGET_REACH = max(map(abs, TARGET))
 
-Query = Callable[[Loss, Matrix, Vector, Vector], "Vector | float"]
+QueryKind = Callable[[Loss, Matrix, Vector, Vector], "Vector | float"]
 
 
 def arguments(loss: Loss, X: Matrix, y: Vector, w: Vector) -> Vector:

@@ -21,7 +21,7 @@ from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.measurement import scalar_pays
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Answer
+from sottovoce.queries import Answer
 from tests import problems
 
 FEW, MANY = 150, 2000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import DataError
-from sottovoce.files import insist_writable, read_json, write
+from sottovoce.files import read_json, require_writable, write
 
 
 def test_a_file_is_replaced_whole_and_leaves_no_draft(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_draft(
 
 
 def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path: Path) -> None:
-    insist_writable(tmp_path / "a")
+    require_writable(tmp_path / "a")
     for place in (tmp_path / "none" / "a", tmp_path):
         with pytest.raises(DataError, match="cannot be written"):
-            insist_writable(place)
+            require_writable(place)
     with pytest.raises(DataError, match="cannot be written"):
         write(tmp_path / "none" / "a", "x")
 

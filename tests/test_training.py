@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import PureEvent, Query
+from sottovoce.accounting.events import PureEvent, QueryKind
 from sottovoce.methods.base import Goal
 from sottovoce.methods.majorize import Majorize
 from sottovoce.privacy.noise import SimulatedNoise
@@ -92,7 +92,7 @@ def test_a_rival_that_drains_the_ledger_ends_the_run_with_out_of_budget() -> Non
         seen.append(row)
         if len(seen) == 3:
             epsilon = rival.currency.pure_epsilon(rival.units_left)
-            rival.charge(PureEvent(Query.SELECTION, epsilon))
+            rival.charge(PureEvent(QueryKind.SELECTION, epsilon))
 
     outcome = Majorize().run(ask, np.zeros(5), Goal(tolerance=None, confidence=0.99), watch)
     assert outcome.stop is sv.Stop.OUT_OF_BUDGET

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.contest import Kept
 from benchmarks.leaderboard import contenders, page, regression, tables
-from benchmarks.leaderboard.question import Board, Question
+from benchmarks.leaderboard.query import Board, Query
 
 EPSILONS = (1.0, 0.1, 8.0, 0.3, 3.0)
 SEEDS = range(3000, 3005)
@@ -33,7 +33,7 @@ def board_of(argument: str) -> Board:
 def measured(argument: str, relation: str, epsilon: float, contender: str) -> dict[str, Any]:
     board = board_of(argument)
     taking_part = contenders.of(board)
-    judged, setting = taking_part[contender](Question(board, epsilon, relation), list(SEEDS))
+    judged, setting = taking_part[contender](Query(board, epsilon, relation), list(SEEDS))
     losses, accuracies = zip(*judged, strict=True)
     return {
         "table": board.name,

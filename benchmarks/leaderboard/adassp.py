@@ -11,20 +11,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.leaderboard.question import Outcome, Question, tuned
+from benchmarks.leaderboard.query import Outcome, Query, tuned
 
 FACTORS = (1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
 """Of the paper's ridge, which is made for the worst case."""
 FAILURE = 0.05
 
 
-def scales(asked: Question) -> tuple[float, float, float]:
+def scales(asked: Query) -> tuple[float, float, float]:
     """Noise on the least eigenvalue, on X'X and on X'y."""
     share = asked.mu / math.sqrt(3.0)
     return 1.0 / share, math.sqrt(asked.apart) / share, asked.apart / share
 
 
-def adaptive(asked: Question, seeds: Sequence[int]) -> Outcome:
+def adaptive(asked: Query, seeds: Sequence[int]) -> Outcome:
     board = asked.board
     rows = board.X.astype(np.float64)
     squares, products, dim = rows.T @ rows, rows.T @ board.y, board.X.shape[1]

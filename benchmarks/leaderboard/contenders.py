@@ -6,7 +6,7 @@ from benchmarks.leaderboard import libraries
 from benchmarks.leaderboard.adassp import adaptive
 from benchmarks.leaderboard.descents import batches, charged_passes, full_passes, newton
 from benchmarks.leaderboard.objective import perturbed
-from benchmarks.leaderboard.question import Board, Contender, ours
+from benchmarks.leaderboard.query import Board, Contender, ours
 from benchmarks.leaderboard.regression import Regression
 
 RELATIONS = ("replace-one", "zero-out")

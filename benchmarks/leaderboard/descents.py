@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard.question import TRIALS, Judged, Outcome, Question, least, shortlist, tuned
+from benchmarks.leaderboard.query import TRIALS, Judged, Outcome, Query, least, shortlist, tuned
 from benchmarks.sgd import ADD_OR_REMOVE, REPLACE, noise_scale
 
 CLIPS = (1 / 4, 1.0)
@@ -29,7 +29,7 @@ Ends = list[tuple[Judged, Judged]]
 """For every setting, judged by seed: the last iterate, and the mean of the last half."""
 
 
-def full_passes(asked: Question, seeds: Sequence[int]) -> Outcome:
+def full_passes(asked: Query, seeds: Sequence[int]) -> Outcome:
     """DP gradient descent: the best of every clip, rate, momentum, number of steps and kind of end."""
     tried = [
         _tuned(lambda grid, own, steps=steps: _descended(asked, steps, grid, own), seeds) for steps in STEPS
@@ -40,7 +40,7 @@ def full_passes(asked: Question, seeds: Sequence[int]) -> Outcome:
 
 
 def _tuned(fly: Callable[..., Ends], seeds: Sequence[int]) -> tuple[Judged, Setting, int]:
-    """As `question.tuned`, all settings of the grid at once."""
+    """As `query.tuned`, all settings of the grid at once."""
     grid = list(itertools.product(CLIPS, RATES, MOMENTA))
     losses = np.array(
         [[np.mean([loss for loss, _ in judged]) for judged in ends] for ends in fly(grid, TRIALS)]
@@ -52,7 +52,7 @@ def _tuned(fly: Callable[..., Ends], seeds: Sequence[int]) -> tuple[Judged, Sett
     return shown[best], grid[chosen[best][0]], chosen[best][1]
 
 
-def charged_passes(asked: Question, seeds: Sequence[int]) -> Outcome:
+def charged_passes(asked: Query, seeds: Sequence[int]) -> Outcome:
     """As above, but each of six settings drawn at random pays: mu over root six for each, the best kept."""
     every = list(itertools.product(STEPS, itertools.product(CLIPS, RATES, MOMENTA)))
     kept: Judged = []
@@ -66,13 +66,13 @@ def charged_passes(asked: Question, seeds: Sequence[int]) -> Outcome:
     return kept, f"best of {CHARGED} drawn, each charged"
 
 
-def batches(asked: Question, seeds: Sequence[int]) -> Outcome:
+def batches(asked: Query, seeds: Sequence[int]) -> Outcome:
     """DP-SGD: Poisson batches of 2,048, ten epochs; the best clip, rate, momentum and kind of end."""
     judged, setting, end = _tuned(lambda grid, own: _stochastic(asked, grid, own), seeds)
     return judged, _said(f"{EPOCHS} epochs", setting, end)
 
 
-def newton(asked: Question, seeds: Sequence[int]) -> Outcome:
+def newton(asked: Query, seeds: Sequence[int]) -> Outcome:
     """Double-noise Newton (Ganesh et al. 2023), written here: noise on gradient and Hessian, floored."""
     grid = list(itertools.product((3, 6, 12), (0.5, 1.0, 2.0)))
     judged, (steps, floor), _ = tuned(
@@ -81,7 +81,7 @@ def newton(asked: Question, seeds: Sequence[int]) -> Outcome:
     return judged, f"{steps} steps, floor {floor:g}"
 
 
-def _newton(asked: Question, setting: tuple[int, float], seed: int) -> np.ndarray:
+def _newton(asked: Query, setting: tuple[int, float], seed: int) -> np.ndarray:
     (steps, floor), board, risk = setting, asked.board, asked.board.risk()
     share, dim = asked.mu / math.sqrt(2 * steps), board.X.shape[1]
     gradient_scale = asked.apart / board.n / share
@@ -97,7 +97,7 @@ def _newton(asked: Question, setting: tuple[int, float], seed: int) -> np.ndarra
 
 
 def _descended(
-    asked: Question, steps: int, grid: Sequence[Setting], seeds: Sequence[int], share: float = 1.0
+    asked: Query, steps: int, grid: Sequence[Setting], seeds: Sequence[int], share: float = 1.0
 ) -> Ends:
     """With this share of mu."""
     board = asked.board
@@ -110,7 +110,7 @@ def _descended(
     return _flights(asked, grid, gradient, steps, seeds)
 
 
-def _stochastic(asked: Question, grid: Sequence[Setting], seeds: Sequence[int]) -> Ends:
+def _stochastic(asked: Query, grid: Sequence[Setting], seeds: Sequence[int]) -> Ends:
     board = asked.board
     size = min(2048, board.n // 8)
     steps = math.ceil(EPOCHS * board.n / size)
@@ -126,7 +126,7 @@ def _stochastic(asked: Question, grid: Sequence[Setting], seeds: Sequence[int]) 
     return _flights(asked, grid, gradient, steps, seeds)
 
 
-def _flights(asked: Question, grid: Any, gradient: Any, steps: int, seeds: Sequence[int]) -> Ends:
+def _flights(asked: Query, grid: Any, gradient: Any, steps: int, seeds: Sequence[int]) -> Ends:
     rate, momentum = (np.array([setting[i] for setting in grid]) for i in (1, 2))
     clip = np.array([setting[0] for setting in grid])
     length = rate * np.where(momentum > 0.0, 0.1, 1.0) * np.sqrt(15.0 / steps / clip)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard.question import Board, Outcome, Question, tuned
+from benchmarks.leaderboard.query import Board, Outcome, Query, tuned
 from benchmarks.rival_process import PYTHONS
 from benchmarks.sgd import ADD_OR_REMOVE, REPLACE, noise_scale
 
@@ -56,19 +56,19 @@ def process(library: str, script: str, board: Board) -> Process:
     return Process(PYTHONS[library], Path(__file__).parents[1] / script, board)
 
 
-def multiplier(asked: Question, chance: float, steps: int) -> float:
+def multiplier(asked: Query, chance: float, steps: int) -> float:
     """Noise on a batch's sum of gradients of norm at most 1."""
     promise = REPLACE if asked.apart == 2.0 else ADD_OR_REMOVE
     return noise_scale(asked.epsilon, asked.board.delta, chance, steps, promise)
 
 
-def perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
+def perturbed(asked: Query, seeds: Sequence[int]) -> Outcome:
     """diffprivlib's logistic regression (Chaudhuri et al. 2011) at its best C, one for both relations."""
-    return _perturbed(Question(asked.board, asked.epsilon, "replace-one"), tuple(seeds))
+    return _perturbed(Query(asked.board, asked.epsilon, "replace-one"), tuple(seeds))
 
 
 @cache
-def _perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
+def _perturbed(asked: Query, seeds: Sequence[int]) -> Outcome:
     side = process("diffprivlib", "objective_process.py", asked.board)
 
     def fit(inverse: float, seed: int) -> list[np.ndarray]:
@@ -79,7 +79,7 @@ def _perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
     return judged, f"C {inverse:.3g}"
 
 
-def banded(asked: Question, seeds: Sequence[int]) -> Outcome:
+def banded(asked: Query, seeds: Sequence[int]) -> Outcome:
     """jax-privacy's logistic regression: cyclic Poisson batches, noise correlated by a banded strategy.
 
     A record can be drawn in one step of each cycle of BANDS, with a chance as many times greater; noise grows
@@ -98,7 +98,7 @@ def banded(asked: Question, seeds: Sequence[int]) -> Outcome:
     return judged, f"{BANDS} bands, rate {rate:g}, {ENDS[end]}"
 
 
-def opacus(asked: Question, seeds: Sequence[int]) -> Outcome:
+def opacus(asked: Query, seeds: Sequence[int]) -> Outcome:
     """DP-SGD by Opacus: its Poisson loader, its gradients of single records, its optimizer."""
     steps = math.ceil(EPOCHS * asked.board.n / SIZE)
     noise = multiplier(asked, SIZE / asked.board.n, steps)

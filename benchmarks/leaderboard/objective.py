@@ -22,7 +22,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq, minimize
 from scipy.special import erfc, expit
 
-from benchmarks.leaderboard.question import Outcome, Question, tuned
+from benchmarks.leaderboard.query import Outcome, Query, tuned
 
 CURVATURE = 0.25
 SHARES = (0.5, 0.2, 0.05, 0.01)
@@ -66,7 +66,7 @@ def noise_scale(epsilon: float, delta: float, bent: float, apart: float) -> floa
     return math.exp(float(brentq(excess, -5.0, 15.0, xtol=1e-7)) + 1e-6)
 
 
-def perturbed(asked: Question, seeds: Sequence[int]) -> Outcome:
+def perturbed(asked: Query, seeds: Sequence[int]) -> Outcome:
     board = asked.board
     signed = board.X.astype(np.float64) * board.y[:, None]
     squares = signed.T @ signed * CURVATURE

@@ -43,7 +43,7 @@ class Board(Protocol):
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """One cell: a table, an epsilon, a relation."""
 
     board: Board
@@ -64,10 +64,10 @@ class Question:
         return 2.0 if self.relation == "replace-one" else 1.0
 
 
-Contender = Callable[[Question, Sequence[int]], Outcome]
+Contender = Callable[[Query, Sequence[int]], Outcome]
 
 
-def ours(asked: Question, seeds: Sequence[int]) -> Outcome:
+def ours(asked: Query, seeds: Sequence[int]) -> Outcome:
     """The default method, untuned."""
     risk = asked.board.risk()
     runs = [sv.minimize(risk, budget=asked.budget, simulate=seed) for seed in seeds]
@@ -75,7 +75,7 @@ def ours(asked: Question, seeds: Sequence[int]) -> Outcome:
 
 
 def tuned(
-    asked: Question,
+    asked: Query,
     grid: Sequence[Setting],
     fit: Callable[[Setting, int], list[np.ndarray]],
     seeds: Sequence[int],

@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
         raise DataError(f"{os.fspath(path)} cannot be written: {failure.strerror}.") from None
 
 
-def insist_writable(path: str | os.PathLike[str]) -> None:
+def require_writable(path: str | os.PathLike[str]) -> None:
     """Refuse before any work, and before any charge, a place that `write` could not fill."""
     folder = Path(path).absolute().parent
     if not folder.is_dir():

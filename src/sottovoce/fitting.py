@@ -33,7 +33,7 @@ from sottovoce.data.tables import Table
 from sottovoce.errors import ParameterError, PrivacyWarning, SottovoceError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
-from sottovoce.exports.forecast import coefficient_forecast, insist_determined
+from sottovoce.exports.forecast import coefficient_forecast, require_determined
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import bends_of
 from sottovoce.features.marginals import coded
@@ -182,7 +182,7 @@ def fit(
         asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:
             named = chosen_loss(loss, aim)
-            insist_determined(
+            require_determined(
                 coefficient_forecast(schema, named, risk.problem, budget, asked.share, robust=robust)
             )
         result = minimize(

@@ -45,8 +45,8 @@ class Problem:
     be limited.
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
-    A record counts between `lightest` and `weight`, q; a geometry may cap q ||x|| at `influence_cap` and
-    q ||x||^2 at `energy_cap`.
+    A record counts between `lightest` and `weight`, q; a preconditioner may cap q ||x|| at `influence_cap`
+    and q ||x||^2 at `energy_cap`.
     `likelihood`: phi is the negative logarithm of a probability, so that E phi'^2 = E phi'' in its model.
     `constant` is the column that carries the constant, if there is one; columns of one number in
     `column_groups` were declared to have one scale; of the columns from start to stop of one of `indicators`
@@ -264,7 +264,7 @@ def matrix_fits(columns: int) -> bool:
     return columns <= LARGEST_MATRIX
 
 
-def insist_matrix_fits(columns: int) -> None:
+def require_matrix_fits(columns: int) -> None:
     """Refuse a square matrix of so many columns, with the way out."""
     if not matrix_fits(columns):
         raise ParameterError(

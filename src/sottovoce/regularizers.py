@@ -44,7 +44,7 @@ class Regularizer(ABC):
 
     def majorant(self) -> Matrix:
         """A matrix above every Hessian of the penalty, for one output's weights in other coordinates."""
-        raise ParameterError("a penalty has a matrix only in the coordinates of a geometry.")
+        raise ParameterError("a penalty has a matrix only in the coordinates of a preconditioner.")
 
     @property
     @abstractmethod

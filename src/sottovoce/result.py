@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.inference.summary import Summary
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 FORMAT = "sottovoce-result/1"
 UNLISTED = (
@@ -46,7 +46,7 @@ class Stop(enum.StrEnum):
     FINISHED = "the planned steps were taken and the budget was spent on the best model it buys"
     STEPS_EXHAUSTED = "the planned steps were taken without reaching the tolerance"
     OUT_OF_BUDGET = "the next query would exceed the privacy budget"
-    CUT_SHORT = "the run ended short of its plan: the ledger or the lattice of its noise refused a question"
+    CUT_SHORT = "the run ended short of its plan: the ledger or the lattice of its noise refused a query"
 
 
 @dataclass(frozen=True, kw_only=True)

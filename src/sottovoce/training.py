@@ -17,7 +17,7 @@ from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.accounting.resuming import Resume
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
-from sottovoce.inference.measuring import insist_inferable, measured
+from sottovoce.inference.measuring import measured, require_inferable
 from sottovoce.inference.request import Inference
 from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.base import Goal, Method
@@ -99,17 +99,17 @@ def minimize(
     choice = choose(method, problem, tolerance)
     chosen = choice.method
     asked = Inference.of(inference, robust=robust)
-    insist_inferable(problem, asked.share)
+    require_inferable(problem, asked.share)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
-    chosen.insist_possible(problem, goal)
+    chosen.require_possible(problem, goal)
     if chosen.needs_tolerance:
-        chosen.insist_tolerance(goal)
+        chosen.require_tolerance(goal)
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
     origin = start.origin if isinstance(start, Result) else origin_of(start)
     if origin is not None:
-        _insist_counted(origin, ledger, simulated=noise.simulated)
+        _require_counted(origin, ledger, simulated=noise.simulated)
     weights = _starting_point(start, problem, risk)
     account = account_for(chosen, problem, weights, goal, budget) if ledger is None else ledger
     if noise.simulated and account.persistent:
@@ -158,7 +158,7 @@ def minimize(
             )
         if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent:
             raise BudgetExceeded(
-                "the first question of the run was refused: nothing was charged, nothing released. Noise on "
+                "the first query of the run was refused: nothing was charged, nothing released. Noise on "
                 "a lattice carries about epsilon=25, and more for fewer columns; here it is "
                 f"{budget.epsilon:g}. Lower epsilon, or look at the ledger."
             )
@@ -265,7 +265,7 @@ def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, bud
     return Ledger(budget, currency="renyi", order=order, unit=problem.unit)
 
 
-def _insist_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -> None:
+def _require_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -> None:
     """Whether what a run starts from was charged to the ledger that counts the run itself."""
     if origin.simulated and not simulated:
         raise LedgerError("a simulated result is not private and cannot start a private run.")

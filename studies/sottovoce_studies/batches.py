@@ -31,7 +31,7 @@ _HEADS = (
 )
 _WORDS = (
     "All 48 cells of OPT-B and 2OPT-B terminate in the paper. Here a fresh batch of n/100 records, drawn "
-    "without replacement, answers each question with the sensitivity of a mean over that batch, and is "
+    "without replacement, answers each query with the sensitivity of a mean over that batch, and is "
     "charged as what it is. *Needs epsilon*: the smallest epsilon tried at which every run made ends by its "
     "test inside both tolerances, under published calibration. Beyond 1 one seed was run. Tight "
     "calibration reads all records where a batch looks like a solution or cannot be afforded: passes near "

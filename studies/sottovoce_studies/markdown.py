@@ -72,7 +72,7 @@ def made(sessions: Sequence[dict[str, Any]]) -> list[str]:
 def _how_to_read() -> str:
     return (
         "In a cell: final loss, mean ± standard deviation over the seeds; processor seconds, which other "
-        "work on the machine hardly changes; passes over the data (a question about all records is one, one "
+        "work on the machine hardly changes; passes over the data (a query about all records is one, one "
         "about a batch of m is m/n); Hessian evaluations; runs certified (both tolerances proven from noisy "
         "answers, 99 % confidence); runs inside both tolerances by exact values. As published, *stopped* "
         "counts runs that ended by the paper's own test on noisy answers. *Cut*: ended by this study after "

@@ -1,4 +1,4 @@
-"""A meter between a method and its questions: counts passes over the data, and ends what takes too long."""
+"""A meter between a method and its queries: counts passes over the data, and ends what takes too long."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.base import Goal, Method
-from sottovoce.questions import Derivatives, Gradient, Hessian, Questions, SmallestEigenvalue
+from sottovoce.queries import Derivatives, Gradient, Hessian, Queries, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Event
     from sottovoce.arrays import Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Backtrack, Geometry, Question
+    from sottovoce.queries import Answer, Backtrack, Preconditioner, Query
     from sottovoce.result import Outcome, TraceRow
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 @final
 @dataclass(kw_only=True)
 class Reading:
-    """What a run asked for: a question about all records is one pass, one about m of n is m/n.
+    """What a run asked for: a query about all records is one pass, one about m of n is m/n.
 
     `places` holds, for every gradient, the passes so far, its own included, and the weights."""
 
@@ -35,7 +35,7 @@ class Reading:
     places: list[tuple[float, Vector]] = field(default_factory=list)
 
     def ask(self, share: float = 1.0, *, hessian: bool = False) -> None:
-        """Count a question, or refuse it where the run has made all the visits it is given."""
+        """Count a query, or refuse it where the run has made all the visits it is given."""
         if self.visits >= self.longest:
             self.cut = True
             raise BudgetExceeded(f"this study ends a run after {self.longest} visits. Nothing was released.")
@@ -48,7 +48,7 @@ class Reading:
 
 
 class _Counted(Derivatives):
-    """Questions passed on, each counted on its way as the `share` of the records it reads."""
+    """Queries passed on, each counted on its way as the `share` of the records it reads."""
 
     inner: Derivatives
     reading: Reading
@@ -65,21 +65,21 @@ class _Counted(Derivatives):
     def mu_squared(self, units: int) -> float:
         return self.inner.mu_squared(units)
 
-    def price(self, question: Question[T], scale: float) -> int:
-        return self.inner.price(question, scale)
+    def price(self, query: Query[T], scale: float) -> int:
+        return self.inner.price(query, scale)
 
-    def ask(self, question: Question[T], units: int) -> Answer[T]:
-        if isinstance(question, Gradient):
-            self.reading.gradient(question.w, self.share)
+    def ask(self, query: Query[T], units: int) -> Answer[T]:
+        if isinstance(query, Gradient):
+            self.reading.gradient(query.w, self.share)
         else:
-            self.reading.ask(self.share, hessian=isinstance(question, Hessian | SmallestEigenvalue))
-        return self.inner.ask(question, units)
+            self.reading.ask(self.share, hessian=isinstance(query, Hessian | SmallestEigenvalue))
+        return self.inner.ask(query, units)
 
 
 @final
 @dataclass(frozen=True)
 class MeteredBatch(_Counted):
-    """Questions about batches."""
+    """Queries about batches."""
 
     inner: Derivatives
     reading: Reading
@@ -88,22 +88,22 @@ class MeteredBatch(_Counted):
 
 @final
 @dataclass(frozen=True)
-class Meter(_Counted, Questions):
-    """Questions about all records."""
+class Meter(_Counted, Queries):
+    """Queries about all records."""
 
-    inner: Questions
+    inner: Queries
     reading: Reading
     share: float = 1.0
 
-    def search(self, question: Backtrack, units: int) -> int | None:
+    def search(self, query: Backtrack, units: int) -> int | None:
         self.reading.ask()
-        return self.inner.search(question, units)
+        return self.inner.search(query, units)
 
     def search_price(self, epsilon: float) -> int:
         return self.inner.search_price(epsilon)
 
-    def reshaped(self, geometry: Geometry) -> Meter:
-        return Meter(self.inner.reshaped(geometry), self.reading)
+    def preconditioned(self, preconditioner: Preconditioner) -> Meter:
+        return Meter(self.inner.preconditioned(preconditioner), self.reading)
 
     def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         share = size / self.inner.problem.n
@@ -113,7 +113,7 @@ class Meter(_Counted, Questions):
 @final
 @dataclass(frozen=True)
 class Metered(Method):
-    """A method whose questions pass a meter. A run that is cut ends as one that is out of budget does."""
+    """A method whose queries pass a meter. A run that is cut ends as one that is out of budget does."""
 
     inner: Method
     reading: Reading
@@ -125,7 +125,7 @@ class Metered(Method):
     ) -> list[tuple[Event, int]]:
         return self.inner.amplified(problem, start, goal, budget)
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         def count(row: TraceRow) -> None:
             self.reading.visits += 1
             watch(row)

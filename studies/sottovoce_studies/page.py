@@ -37,7 +37,7 @@ def render(cells: Sequence[Summary], seeds: int, store: Store, drawn: Drawn) -> 
         _section(table, [c for c in cells if c.cell.table == table], seeds, drawn) for table in tables
     )
     counted = markdown.grids(cells, seeds, store)
-    tallies = "\n".join(grid.html(f"tally-{place}") for place, grid in enumerate(counted))
+    tallies = "\n".join(grid.html(f"kernel-{place}") for place, grid in enumerate(counted))
     return document("Gao & Wright, run again", header + tallies + sections)
 
 

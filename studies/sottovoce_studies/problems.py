@@ -18,7 +18,7 @@ STRENGTH = 1e-3
 PUBLISHED_AT = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html#ijcnn1"
 
 
-def insist_present(datasets: list[str], path: str | None) -> None:
+def require_present(datasets: list[str], path: str | None) -> None:
     """Refuse before any work is done if IJCNN1 is asked for and is not there."""
     if "ijcnn1" in datasets:
         _ijcnn1(path)

@@ -113,11 +113,11 @@ class Selection:
     seeds: int = SEEDS
 
     def __post_init__(self) -> None:
-        _insist("data set", self.datasets, DATASETS)
-        _insist("--loss", self.losses, LOSSES)
-        _insist("--setting", self.settings, SETTINGS)
-        _insist("--methods", self.methods, ROWS)
-        _insist("--calibration", self.calibrations, CALIBRATIONS)
+        _require("data set", self.datasets, DATASETS)
+        _require("--loss", self.losses, LOSSES)
+        _require("--setting", self.settings, SETTINGS)
+        _require("--methods", self.methods, ROWS)
+        _require("--calibration", self.calibrations, CALIBRATIONS)
         if not self.epsilons or not all(0.0 < epsilon <= 1000.0 for epsilon in self.epsilons):
             raise ParameterError("--epsilons must be one or more numbers above 0 and at most 1000.")
         if not 1 <= self.seeds <= 1000:
@@ -155,7 +155,7 @@ class Selection:
         return tight + published
 
 
-def _insist(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+def _require(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     strange = [name for name in given if name not in known]
     if strange or not given:
         told = f"got {', '.join(map(repr, strange))}" if strange else "none was given"

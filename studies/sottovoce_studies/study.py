@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.errors import ParameterError
 from sottovoce.planning.bench import machine
-from sottovoce_studies.problems import insist_present
+from sottovoce_studies.problems import require_present
 from sottovoce_studies.runner import run_missing
 from sottovoce_studies.settings import LONGEST, Selection
 from sottovoce_studies.store import Store
@@ -53,7 +53,7 @@ class Study:
             return
         slow = {trial.cell for trial, run in store.runs.items() if run.cut}
         missing.sort(key=lambda trial: trial.cell in slow)
-        insist_present([trial.cell.table.dataset for trial in missing], self.data)
+        require_present([trial.cell.table.dataset for trial in missing], self.data)
         with store.writing(session(self.jobs)), _progress(show, len(trials), len(missing)) as kept:
             run_missing(missing, store, jobs=self.jobs, data=self.data, longest=self.longest, kept=kept)
 

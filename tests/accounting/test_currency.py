@@ -16,7 +16,7 @@ from sottovoce.accounting import (
     GaussianEvent,
     Gdp,
     PureEvent,
-    Query,
+    QueryKind,
     Renyi,
     SharedBatchEvent,
     SubsampledGaussianEvent,
@@ -34,13 +34,13 @@ units_of_any_size = st.integers(0, 62).flatmap(lambda bits: st.integers(2**bits,
 
 
 def gaussian(sensitivity: float, scale: float) -> GaussianEvent:
-    return GaussianEvent(Query.GRADIENT, sensitivity, scale, 1, 0.0)
+    return GaussianEvent(QueryKind.GRADIENT, sensitivity, scale, 1, 0.0)
 
 
 def batched(
     sensitivity: float, scale: float, batch: int = 10, population: int = 1000
 ) -> SubsampledGaussianEvent:
-    return SubsampledGaussianEvent(Query.GRADIENT, sensitivity, scale, 1, 0.0, batch, population)
+    return SubsampledGaussianEvent(QueryKind.GRADIENT, sensitivity, scale, 1, 0.0, batch, population)
 
 
 @given(sizes, sizes)
@@ -64,7 +64,7 @@ def test_a_price_just_above_a_whole_number_is_not_rounded_down() -> None:
 @pytest.mark.parametrize("currency", CURRENCIES)
 def test_nothing_is_free(currency: Currency) -> None:
     assert currency.price(gaussian(1e-300, 1e300)) == 1
-    assert currency.price(PureEvent(Query.LINE_SEARCH, 1e-300)) == 1
+    assert currency.price(PureEvent(QueryKind.LINE_SEARCH, 1e-300)) == 1
 
 
 @pytest.mark.parametrize("currency", CURRENCIES)
@@ -86,8 +86,8 @@ def test_noise_calibrated_in_floating_point_never_costs_more_than_its_units(
 @given(units=units_of_any_size)
 def test_pure_answers_calibrated_to_units_fit_and_waste_little(currency: Currency, units: int) -> None:
     epsilon = currency.pure_epsilon(units)
-    assert currency.price(PureEvent(Query.LINE_SEARCH, epsilon)) <= units
-    assert currency.price(PureEvent(Query.LINE_SEARCH, epsilon * (1 + 1e-11))) >= units
+    assert currency.price(PureEvent(QueryKind.LINE_SEARCH, epsilon)) <= units
+    assert currency.price(PureEvent(QueryKind.LINE_SEARCH, epsilon * (1 + 1e-11))) >= units
 
 
 @pytest.mark.parametrize("order", [2, 16, 64])
@@ -158,7 +158,7 @@ def test_a_budget_too_small_to_buy_anything_is_refused() -> None:
 
 
 def test_a_gdp_price_of_a_pure_answer_is_not_the_zcdp_one() -> None:
-    units = Gdp().price(PureEvent(Query.LINE_SEARCH, 0.01))
+    units = Gdp().price(PureEvent(QueryKind.LINE_SEARCH, 0.01))
     assert units / UNITS_PER_ONE == pytest.approx(math.pi / 2 * 1e-4, rel=1e-4)
 
 

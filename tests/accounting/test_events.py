@@ -15,24 +15,24 @@ from sottovoce.accounting import (
     Budget,
     GaussianEvent,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.errors import ParameterError
 
-PART = GaussianEvent(Query.GRADIENT, 1.0, 2.0, 3, 0.0)
+PART = GaussianEvent(QueryKind.GRADIENT, 1.0, 2.0, 3, 0.0)
 BAD = [math.nan, math.inf, -math.inf, -1.0, "1.0", None, 1j, True, 10**400, np.float64("nan"), [1.0]]
 
 NUMBERS: list[Callable[[object], object]] = [
     lambda bad: Budget(bad, 1e-6),
     lambda bad: Budget(1.0, bad),
-    lambda bad: GaussianEvent(Query.VALUE, bad, 1.0, 1, 0.0),
-    lambda bad: GaussianEvent(Query.VALUE, 1.0, bad, 1, 0.0),
-    lambda bad: GaussianEvent(Query.VALUE, 1.0, 1.0, 1, bad),
-    lambda bad: PureEvent(Query.LINE_SEARCH, bad),
-    lambda bad: SubsampledGaussianEvent(Query.VALUE, bad, 1.0, 1, 0.0, 1, 2),
-    lambda bad: SubsampledGaussianEvent(Query.VALUE, 1.0, bad, 1, 0.0, 1, 2),
+    lambda bad: GaussianEvent(QueryKind.VALUE, bad, 1.0, 1, 0.0),
+    lambda bad: GaussianEvent(QueryKind.VALUE, 1.0, bad, 1, 0.0),
+    lambda bad: GaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, bad),
+    lambda bad: PureEvent(QueryKind.LINE_SEARCH, bad),
+    lambda bad: SubsampledGaussianEvent(QueryKind.VALUE, bad, 1.0, 1, 0.0, 1, 2),
+    lambda bad: SubsampledGaussianEvent(QueryKind.VALUE, 1.0, bad, 1, 0.0, 1, 2),
 ]
 
 
@@ -56,9 +56,9 @@ def test_zero_is_refused_except_as_a_lattice_step() -> None:
 @pytest.mark.parametrize("bad", [0, -1, 1.5, math.nan, True, None, "3"])
 def test_counts_are_whole_and_positive(bad: int) -> None:
     for build in (
-        lambda: GaussianEvent(Query.VALUE, 1.0, 1.0, bad, 0.0),
-        lambda: SubsampledGaussianEvent(Query.VALUE, 1.0, 1.0, 1, 0.0, bad, 5),
-        lambda: SubsampledGaussianEvent(Query.VALUE, 1.0, 1.0, 1, 0.0, 1, bad),
+        lambda: GaussianEvent(QueryKind.VALUE, 1.0, 1.0, bad, 0.0),
+        lambda: SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, bad, 5),
+        lambda: SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, 1, bad),
         lambda: SharedBatchEvent((PART,), bad, 5),
     ):
         with pytest.raises(ParameterError):
@@ -67,19 +67,19 @@ def test_counts_are_whole_and_positive(bad: int) -> None:
 
 def test_a_batch_larger_than_its_population_is_refused() -> None:
     with pytest.raises(ParameterError, match="exceeds"):
-        SubsampledGaussianEvent(Query.VALUE, 1.0, 1.0, 1, 0.0, 6, 5)
+        SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, 6, 5)
     with pytest.raises(ParameterError, match="exceeds"):
         SharedBatchEvent((PART,), 6, 5)
 
 
-@pytest.mark.parametrize("parts", [(), ("gradient",), (PART, PureEvent(Query.VALUE, 1.0))])
+@pytest.mark.parametrize("parts", [(), ("gradient",), (PART, PureEvent(QueryKind.VALUE, 1.0))])
 def test_a_shared_batch_holds_gaussian_answers_only(parts: tuple[GaussianEvent, ...]) -> None:
     with pytest.raises(ParameterError):
         SharedBatchEvent(parts, 1, 5)
 
 
 @pytest.mark.parametrize("query", ["nonsense", None, 3])
-def test_an_unknown_query_is_refused(query: Query) -> None:
+def test_an_unknown_query_is_refused(query: QueryKind) -> None:
     with pytest.raises(ParameterError, match="GRADIENT"):
         PureEvent(query, 1.0)
 
@@ -91,8 +91,8 @@ def test_budgets_that_promise_nothing_are_refused(epsilon: float, delta: float) 
 
 
 def test_numpy_numbers_become_plain_ones() -> None:
-    event = GaussianEvent(Query.VALUE, np.float32(0.5), np.float64(2.0), np.int64(3), 0)
-    assert [type(value) for value in dataclasses.astuple(event)] == [Query, float, float, int, float]
+    event = GaussianEvent(QueryKind.VALUE, np.float32(0.5), np.float64(2.0), np.int64(3), 0)
+    assert [type(value) for value in dataclasses.astuple(event)] == [QueryKind, float, float, int, float]
     assert type(Budget(np.float32(1.0), 1e-6).epsilon) is float
 
 

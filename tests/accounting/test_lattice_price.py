@@ -14,7 +14,7 @@ from sottovoce.accounting import (
     GaussianEvent,
     Ledger,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
@@ -23,7 +23,7 @@ from sottovoce.errors import BudgetExceeded, UnsupportedEvent
 
 
 def event(step: float, scale: float = 1.0, entries: int = 1) -> GaussianEvent:
-    return GaussianEvent(Query.GRADIENT, 1e-9, scale, entries, step)
+    return GaussianEvent(QueryKind.GRADIENT, 1e-9, scale, entries, step)
 
 
 def total_variation(step: float) -> float:
@@ -63,10 +63,10 @@ def test_every_entry_and_every_part_counts_and_continuous_noise_does_not() -> No
     assert lattice_units(event(2.0**-20, entries=100)) == pytest.approx(100 * single)
     shared = SharedBatchEvent((event(2.0**-20), event(2.0**-20)), 1, 10)
     assert lattice_units(shared) == 2 * single
-    sampled = SubsampledGaussianEvent(Query.GRADIENT, 1.0, 1.0, 1, 2.0**-20, 1, 10)
+    sampled = SubsampledGaussianEvent(QueryKind.GRADIENT, 1.0, 1.0, 1, 2.0**-20, 1, 10)
     assert lattice_units(sampled) == single
     assert lattice_units(event(0.0)) == 0
-    assert lattice_units(PureEvent(Query.LINE_SEARCH, 1.0)) == 0
+    assert lattice_units(PureEvent(QueryKind.LINE_SEARCH, 1.0)) == 0
     with pytest.raises(UnsupportedEvent):
         lattice_units("gradient")  # type: ignore[arg-type]
 

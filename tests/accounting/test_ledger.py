@@ -21,7 +21,7 @@ from sottovoce.accounting import (
     Ledger,
     MemoryStore,
     PureEvent,
-    Query,
+    QueryKind,
     Run,
     SubsampledGaussianEvent,
     Totals,
@@ -33,7 +33,7 @@ BUDGET = Budget(1.0, 1e-6)
 
 
 def gaussian(sensitivity: float, scale: float) -> GaussianEvent:
-    return GaussianEvent(Query.GRADIENT, sensitivity, scale, 3, 0.0)
+    return GaussianEvent(QueryKind.GRADIENT, sensitivity, scale, 3, 0.0)
 
 
 def calibrated(run: Run, units: int, sensitivity: float = 0.37) -> GaussianEvent:
@@ -116,7 +116,7 @@ def test_a_refused_query_costs_nothing_and_the_message_says_what_to_do() -> None
 
 def test_unpriceable_events_are_refused_before_anything_is_charged() -> None:
     ledger = Ledger(BUDGET)
-    sampled = SubsampledGaussianEvent(Query.GRADIENT, 1.0, 9.0, 1, 0.0, 10, 100)
+    sampled = SubsampledGaussianEvent(QueryKind.GRADIENT, 1.0, 9.0, 1, 0.0, 10, 100)
     for event in (sampled, None, 0.0):
         with pytest.raises(UnsupportedEvent):
             ledger.charge(event)  # type: ignore[arg-type]
@@ -289,7 +289,7 @@ def test_nothing_about_a_ledger_can_be_set_back() -> None:
 
 def test_the_history_tells_what_was_paid_for() -> None:
     ledger = Ledger(BUDGET)
-    events = [gaussian(0.01, 1.0), PureEvent(Query.LINE_SEARCH, 0.05)]
+    events = [gaussian(0.01, 1.0), PureEvent(QueryKind.LINE_SEARCH, 0.05)]
     grants = [ledger.charge(event) for event in events]
     assert [grant.event for grant in ledger.history] == events
     assert ledger.history == tuple(grants)

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, adopt, verify
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, adopt, verify
 from tests.attacks.crash.kills import in_child
 
 CAP = Budget(1.0, 1e-6)
-COST = GaussianEvent(Query.GRADIENT, 0.05, 1.0, 3, 0.0)
+COST = GaussianEvent(QueryKind.GRADIENT, 0.05, 1.0, 3, 0.0)
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_a_disk_that_takes_no_more_bytes_grants_nothing(path: Path) -> None:
 
 def charge_often(ledger: Ledger) -> None:
     for _ in range(100):
-        ledger.charge(GaussianEvent(Query.GRADIENT, 1e-9, 1.0, 3, 0.0))
+        ledger.charge(GaussianEvent(QueryKind.GRADIENT, 1e-9, 1.0, 3, 0.0))
 
 
 def test_a_full_disk_grants_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, adopt, verify
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, adopt, verify
 from sottovoce.accounting.disk import ledger_file as module
 from sottovoce.accounting.disk.identity import Mark, Witness, birth_of
 from tests.attacks.crash.kills import in_child
 
 CAP = Budget(1.0, 1e-6)
-COST = GaussianEvent(Query.GRADIENT, 0.05, 1.0, 3, 0.0)
+COST = GaussianEvent(QueryKind.GRADIENT, 0.05, 1.0, 3, 0.0)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, Run
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, Run
 from sottovoce.accounting.disk.statement import verify
 from sottovoce.accounting.wording import affordable
 from sottovoce.errors import BudgetExceeded
@@ -19,7 +19,9 @@ CURRENCIES = ({}, {"currency": "renyi", "order": 64})
 def spend(run: Run) -> None:
     """Charge the run all it may spend, in one answer."""
     scale = run.currency.scale_for(run.units_left, 1.0)
-    run.charge(GaussianEvent(Query.GRADIENT, sensitivity=1.0, scale=scale, entries=1, step=scale * 2.0**-30))
+    run.charge(
+        GaussianEvent(QueryKind.GRADIENT, sensitivity=1.0, scale=scale, entries=1, step=scale * 2.0**-30)
+    )
 
 
 @pytest.mark.parametrize("options", CURRENCIES, ids=str)

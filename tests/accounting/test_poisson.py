@@ -11,7 +11,7 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 from scipy import integrate
 
-from sottovoce.accounting import Budget, Draw, Ledger, Query, Renyi, SubsampledGaussianEvent
+from sottovoce.accounting import Budget, Draw, Ledger, QueryKind, Renyi, SubsampledGaussianEvent
 from sottovoce.accounting.renyi import exchange as prices
 from sottovoce.accounting.renyi.poisson import sampled_gaussian
 from sottovoce.errors import ParameterError, UnsupportedEvent
@@ -21,7 +21,7 @@ ZERO_OUT = Budget(2.0, 1e-6, "zero-out")
 
 
 def event(batch: int, population: int, scale: float, draw: Draw = Draw.POISSON) -> SubsampledGaussianEvent:
-    return SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, 1, 0.0, batch, population, draw)
+    return SubsampledGaussianEvent(QueryKind.GRADIENT, 1.0, scale, 1, 0.0, batch, population, draw)
 
 
 def divergences(order: float, mu: float, rate: float) -> tuple[float, float]:

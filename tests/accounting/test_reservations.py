@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, Run, verify
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, Run, verify
 from sottovoce.accounting.store import Totals
 from sottovoce.errors import BudgetExceeded, ParameterError
 from tests.attacks.crash.kills import in_child
@@ -25,7 +25,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
 
 
 def charge(run: Run, units: int) -> None:
-    run.charge(GaussianEvent(Query.GRADIENT, run.currency.mu_squared(units) ** 0.5, 1.0, 3, 0.0))
+    run.charge(GaussianEvent(QueryKind.GRADIENT, run.currency.mu_squared(units) ** 0.5, 1.0, 3, 0.0))
 
 
 def test_of_two_runs_that_do_not_fit_together_the_second_is_refused(
@@ -74,7 +74,7 @@ def test_a_reservation_never_lets_charges_pass_the_cap(ledger: Ledger) -> None:
     charge(run, run.units_cap)
     for _ in range(3):
         with pytest.raises(BudgetExceeded):
-            run.charge(GaussianEvent(Query.GRADIENT, 0.1, 1.0, 3, 0.0))
+            run.charge(GaussianEvent(QueryKind.GRADIENT, 0.1, 1.0, 3, 0.0))
     assert ledger._store.reserve("x", "x", Totals(1, 0), Totals(ledger.units_spent, 10**40)) is not None
     assert ledger.units_spent <= ledger.units_cap
 

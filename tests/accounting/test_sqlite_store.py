@@ -18,7 +18,7 @@ from sottovoce.accounting import (
     GaussianEvent,
     Ledger,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
     verify,
@@ -30,7 +30,7 @@ CAP = Budget(1.0, 1e-6)
 
 
 def small(units: float = 1e-4) -> GaussianEvent:
-    return GaussianEvent(Query.GRADIENT, units**0.5, 1.0, 3, 2.0**-30)
+    return GaussianEvent(QueryKind.GRADIENT, units**0.5, 1.0, 3, 2.0**-30)
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_what_was_charged_is_there_when_the_file_is_opened_again(path: Path) -> 
     run = ledger.run(Budget(0.5, 1e-7), "nightly")
     events = (
         small(),
-        PureEvent(Query.LINE_SEARCH, 0.001),
-        GaussianEvent(Query.GRAM, 1e-9, 0.1 + 0.2, 7, 5e-324),
+        PureEvent(QueryKind.LINE_SEARCH, 0.001),
+        GaussianEvent(QueryKind.GRAM, 1e-9, 0.1 + 0.2, 7, 5e-324),
     )
     grants = [run.charge(event) for event in events]
     again = Ledger.open(str(path), dataset="claims")
@@ -63,8 +63,8 @@ def test_what_was_charged_is_there_when_the_file_is_opened_again(path: Path) -> 
 
 def test_batched_events_survive_the_file(path: Path) -> None:
     ledger = new_ledger(path, currency="renyi", order=20.0)
-    alone = SubsampledGaussianEvent(Query.GRADIENT, 0.1, 0.9, 3, 0.0, 10, 1000)
-    together = SharedBatchEvent((small(), GaussianEvent(Query.HESSIAN, 0.1, 0.9, 3, 0.0)), 10, 1000)
+    alone = SubsampledGaussianEvent(QueryKind.GRADIENT, 0.1, 0.9, 3, 0.0, 10, 1000)
+    together = SharedBatchEvent((small(), GaussianEvent(QueryKind.HESSIAN, 0.1, 0.9, 3, 0.0)), 10, 1000)
     grants = [ledger.charge(alone), ledger.charge(together)]
     assert Ledger.open(path, dataset="claims").history == tuple(grants)
     assert "of one batch" in str(verify(path))
@@ -156,7 +156,7 @@ def test_the_last_unit_can_be_spent_and_no_more(path: Path) -> None:
     with pytest.raises(sv.errors.BudgetExceeded, match="in the ledger"):
         ledger.charge(event(ledger, 7))
     while ledger.units_left:
-        ledger.charge(GaussianEvent(Query.GRADIENT, 1e-200, 1.0, 1, 0.0))
+        ledger.charge(GaussianEvent(QueryKind.GRADIENT, 1e-200, 1.0, 1, 0.0))
     assert ledger.units_spent == ledger.units_cap
     verify(path)
 

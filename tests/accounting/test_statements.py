@@ -151,7 +151,7 @@ def held(persons: str, lost: int | None = None, flipped: bool = False) -> sv.Ris
 POINTS = [scale * np.array([0.6, 0.0, 0.8]) for scale in (0.0, 1.0, 6.0)]
 
 
-def largest_loss(charged: Relation, asked: Relation, question: str, persons: str) -> float:
+def largest_loss(charged: Relation, asked: Relation, query: str, persons: str) -> float:
     """Over all records: how far they move an answer, in units of what is charged for it. Exact answers."""
     plain = sv.Risk(
         sv.Records.from_arrays(*table()[:2], labels=(-1, 1)), sv.losses.Logistic(), sv.regularizers.L2(0.0)
@@ -163,27 +163,27 @@ def largest_loss(charged: Relation, asked: Relation, question: str, persons: str
     oracle = Oracle(priced, ledger.run(budget, unit=priced.problem.unit), SimulatedNoise(0))
     worst = 0.0
     for w in POINTS:
-        getattr(oracle, question)(w, oracle.units_left // 20)
+        getattr(oracle, query)(w, oracle.units_left // 20)
         moves = ledger.history[-1].event.sensitivity  # type: ignore[union-attr]
         for lost in range(12):
             other = held(persons, lost, flipped=asked is R)
-            far = np.linalg.norm(getattr(whole, question)(w) - getattr(other, question)(w))
+            far = np.linalg.norm(getattr(whole, query)(w) - getattr(other, query)(w))
             worst = max(worst, float(far) / moves)
     return worst
 
 
 @pytest.mark.parametrize("persons", ["none", "declared"])
-@pytest.mark.parametrize("question", ["gradient", "value", "hessian"])
-def test_what_is_stated_holds_and_what_is_not_would_not(persons: str, question: str) -> None:
+@pytest.mark.parametrize("query", ["gradient", "value", "hessian"])
+def test_what_is_stated_holds_and_what_is_not_would_not(persons: str, query: str) -> None:
     """A replacement charged covers zero-out but for the value; zero-out charged covers replacement twice.
 
     A declared person may have no row, so that the value too is charged for one who counts nothing; nothing is
     stated of it all the same."""
-    across = largest_loss(R, Z, question, persons)
-    assert (across > 1.0) is (question == "value" and persons == "none")
-    assert largest_loss(Z, Z, question, persons) <= 1.0
-    assert largest_loss(R, R, question, persons) <= 1.0
-    assert largest_loss(Z, R, question, persons) <= 2.0
+    across = largest_loss(R, Z, query, persons)
+    assert (across > 1.0) is (query == "value" and persons == "none")
+    assert largest_loss(Z, Z, query, persons) <= 1.0
+    assert largest_loss(R, R, query, persons) <= 1.0
+    assert largest_loss(Z, R, query, persons) <= 2.0
 
 
 def test_the_number_of_counted_persons_changes_every_noise() -> None:

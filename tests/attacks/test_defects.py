@@ -19,9 +19,9 @@ CONTROLS = (
     Mutant(
         "",
         "privacy.release:gaussian",
-        "grant, asked = run.charge(event), fingerprint(question)",
+        "grant, asked = run.charge(event), fingerprint(query)",
         "from sottovoce.accounting.store import Grant\n"
-        "grant, asked = Grant('', event, 1, 0), fingerprint(question)",
+        "grant, asked = Grant('', event, 1, 0), fingerprint(query)",
         "",
     ),
     Mutant("", "privacy.sources:RecordSource.sensitivity", "return tight", "return tight / 20.0", ""),
@@ -46,7 +46,7 @@ def test_defects_outside_the_base_break_no_promise(machine: Machine) -> None:
 
 def test_defects_inside_the_base_are_noticed(machine: Machine) -> None:
     """Control: an answer that is not charged, a sensitivity too small."""
-    attacks = [name for name in machine.sound.seen if name.startswith("questions")]
+    attacks = [name for name in machine.sound.seen if name.startswith("queries")]
     planted = ((Defect(Site(mutant.file, "", 0, ""), mutant.planted(), ""), attacks) for mutant in CONTROLS)
     assert all(one.broke for one in machine.verdicts(planted))
 

@@ -14,7 +14,7 @@ from tests.attacks.doors.engine import Answer, Door, Pair, Reading, attack
 
 REFUSING = (
     "encoder: lists",
-    "oracle: hostile questions",
+    "oracle: hostile queries",
     "evaluation: shapes",
     "torch: modules and examples",
     "product: torch",

@@ -24,20 +24,20 @@ from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sources import source_of
 from sottovoce.problem import Calibration
-from sottovoce.questions import (
+from sottovoce.queries import (
     CurvatureProduct,
-    Geometry,
     Gradient,
     GradientNorm,
     Grid,
     Hessian,
-    Question,
+    Preconditioner,
+    Query,
     ScoreMoment,
     SmallestEigenvalue,
     Trials,
     Value,
 )
-from sottovoce.questions import geometry as geometries
+from sottovoce.queries import preconditioner as preconditioners
 from sottovoce.risks.bounds import LinearBounds
 from sottovoce.risks.linear import Risk
 from sottovoce.trusted import requests
@@ -50,7 +50,7 @@ RELATIONS = ["replace-one", "zero-out"]
 Row = tuple[np.ndarray, float, float]
 
 
-def questions(w: np.ndarray) -> list[Question[Any]]:
+def queries(w: np.ndarray) -> list[Query[Any]]:
     steps = np.array([[0.3, 0.1], [-0.2, 0.4]])
     return [
         Gradient(w),
@@ -65,7 +65,7 @@ def questions(w: np.ndarray) -> list[Question[Any]]:
     ]
 
 
-def risk_over(loss: Loss, row: Row, geometry: Geometry | None = None) -> Any:
+def risk_over(loss: Loss, row: Row, preconditioner: Preconditioner | None = None) -> Any:
     """Three records, of which the first is the one that changes."""
     X = np.vstack([row[0], [[0.4, -0.2], [-1.0, 0.3]]])
     labels = [row[1], 1.0, -1.0]
@@ -73,21 +73,21 @@ def risk_over(loss: Loss, row: Row, geometry: Geometry | None = None) -> Any:
     weights = {"sample_weight": [row[2], 1.0, 1.0], "weight_cap": 1.0}
     records = sv.Records.from_arrays(X, labels, radius=RADIUS, **declared, **weights)
     risk = Risk(records, loss, sv.regularizers.L2(0.1))
-    return risk if geometry is None else risk.reshaped(geometry)
+    return risk if preconditioner is None else risk.preconditioned(preconditioner)
 
 
-def asked(risk: Any, question: Question[Any], relation: str) -> tuple[np.ndarray, float]:
+def asked(risk: Any, query: Query[Any], relation: str) -> tuple[np.ndarray, float]:
     """What noise was added to, and the sensitivity that was charged."""
     noise, budget = Recorder(SimulatedNoise(0)), replace(BUDGET, relation=Relation.of(relation))
     ledger = Ledger(budget)
     oracle = Oracle(risk, ledger.run(budget), noise)
-    oracle.ask(question, oracle.units_left // 2)
+    oracle.ask(query, oracle.units_left // 2)
     event: Event = ledger.history[-1].event
     return np.asarray(noise.exact[-1]), float(event.sensitivity)  # type: ignore[union-attr]
 
 
 def worst(
-    build: Callable[[Row], Any], question: Callable[[], Question[Any]], relation: str, w: np.ndarray
+    build: Callable[[Row], Any], query: Callable[[], Query[Any]], relation: str, w: np.ndarray
 ) -> float:
     """Largest movement over charge: corners of the ball along and across the weights, then a climb."""
     rng = np.random.default_rng(0)
@@ -95,8 +95,8 @@ def worst(
     across = np.array([-along[1], along[0]])
     corners = [s * RADIUS * v for s in (1.0, -1.0) for v in (along, across, (along + 3.0 * across) / 10**0.5)]
     held = [(x, y, 1.0) for x in corners for y in (-1.0, 1.0)]
-    answers = [asked(build(row), question(), relation) for row in held]
-    gone = [asked(build((x, y, 0.0)), question(), relation) for x, y, _ in held]
+    answers = [asked(build(row), query(), relation) for row in held]
+    gone = [asked(build((x, y, 0.0)), query(), relation) for x, y, _ in held]
 
     def gap(one: Any, other: Any) -> float:
         return float(np.linalg.norm(one[0] - other[0])) / one[1]
@@ -110,17 +110,17 @@ def worst(
     rows = [held[i] for i in pair]
     for step in range(12):
         moved = [(x + rng.normal(size=DIM) * 0.5 * 0.8**step, y, q) for x, y, q in rows]
-        now = gap(*(asked(build(row), question(), relation) for row in moved))
+        now = gap(*(asked(build(row), query(), relation) for row in moved))
         if now > best:
             best, rows = now, moved
     return best
 
 
-def insist_harmless(build: Callable[[Row], Any], relation: str, scale: float = 2.0) -> None:
+def require_harmless(build: Callable[[Row], Any], relation: str, scale: float = 2.0) -> None:
     w = np.array([0.8, 0.6]) * scale
-    for number, question in enumerate(questions(w)):
-        ratio = worst(build, lambda number=number: questions(w)[number], relation, w)
-        assert ratio <= 1.0, (type(question).__name__, ratio)
+    for number, query in enumerate(queries(w)):
+        ratio = worst(build, lambda number=number: queries(w)[number], relation, w)
+        assert ratio <= 1.0, (type(query).__name__, ratio)
 
 
 def arc_tangent(t: float, y: float) -> tuple[float, float, float]:
@@ -139,7 +139,7 @@ class Liar(Loss):
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_loss_that_lies_about_its_constants_is_charged_for_what_it_can_do(relation: str) -> None:
-    insist_harmless(lambda row: risk_over(Liar(), row), relation)
+    require_harmless(lambda row: risk_over(Liar(), row), relation)
 
 
 def test_the_lie_about_the_slope_costs_accuracy() -> None:
@@ -168,7 +168,7 @@ def infinite(t: float, y: float) -> tuple[float, float, float]:
 def test_laws_gone_wild_move_nothing_past_the_charge(scalar: Any, relation: str) -> None:
     wild = type("Wild", (Loss,), {"name": "wild", "kind": Kind.MARGIN, "unit": Logistic.unit})
     wild.scalar = staticmethod(scalar)
-    insist_harmless(lambda row: risk_over(wild(), row), relation)
+    require_harmless(lambda row: risk_over(wild(), row), relation)
 
 
 def test_a_loss_that_mixes_rows_is_refused_before_anything_is_charged() -> None:
@@ -191,37 +191,39 @@ def test_a_loss_that_mixes_rows_is_refused_before_anything_is_charged() -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_geometry_with_a_wrong_norm_is_measured_again(relation: str) -> None:
-    """Numbers that a geometry derives from its coordinates are planted: they are computed anew."""
+def test_a_preconditioner_with_a_wrong_norm_is_measured_again(relation: str) -> None:
+    """Numbers that a preconditioner derives from its coordinates are planted: they are computed anew."""
 
-    def lying() -> Geometry:
-        geometry = Geometry(scale=np.array([3.0, 0.5]), cap=1.0, turn=np.array([[1.0, 2.0], [-1.0, 0.5]]))
-        geometry.__dict__.update(norm=1e-3, stretch=1e-3, matrix=np.eye(2) * 1e-3)
-        return geometry
+    def lying() -> Preconditioner:
+        preconditioner = Preconditioner(
+            scale=np.array([3.0, 0.5]), cap=1.0, turn=np.array([[1.0, 2.0], [-1.0, 0.5]])
+        )
+        preconditioner.__dict__.update(norm=1e-3, stretch=1e-3, matrix=np.eye(2) * 1e-3)
+        return preconditioner
 
-    insist_harmless(lambda row: risk_over(Logistic(), row, lying()), relation)
+    require_harmless(lambda row: risk_over(Logistic(), row, lying()), relation)
 
 
-def test_a_geometry_of_another_kind_is_refused() -> None:
-    class Shorter(geometries.Geometry):  # type: ignore[misc]
+def test_a_preconditioner_of_another_kind_is_refused() -> None:
+    class Shorter(preconditioners.Preconditioner):  # type: ignore[misc]
         def to_coordinates(self, gradient: np.ndarray) -> np.ndarray:
             return 0.1 * super().to_coordinates(gradient)
 
-    with pytest.raises(ParameterError, match="Geometry"):
+    with pytest.raises(ParameterError, match="Preconditioner"):
         risk_over(Logistic(), (np.ones(2), 1.0, 1.0), Shorter(scale=np.ones(2), cap=1.0))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_question_that_states_a_wrong_sensitivity_is_not_asked_for_it(
+def test_a_query_that_states_a_wrong_sensitivity_is_not_asked_for_it(
     relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for question in questions(np.ones(2)):
-        monkeypatch.setattr(type(question), "moves", lambda self, bounds: 1e-9)
-    insist_harmless(lambda row: risk_over(Logistic(), row), relation)
+    for query in queries(np.ones(2)):
+        monkeypatch.setattr(type(query), "moves", lambda self, bounds: 1e-9)
+    require_harmless(lambda row: risk_over(Logistic(), row), relation)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_question_that_proposes_wrong_bands_is_charged_for_what_they_let_through(
+def test_a_query_that_proposes_wrong_bands_is_charged_for_what_they_let_through(
     relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)
@@ -237,7 +239,7 @@ def test_a_question_that_proposes_wrong_bands_is_charged_for_what_they_let_throu
         lambda self, w: requests.MatrixSum(self.loss.law, Span(-0.4, 0.1), w),
     )
     monkeypatch.setattr(LinearBounds, "_steepest", 1e-3)
-    insist_harmless(lambda row: risk_over(Logistic(), row), relation)
+    require_harmless(lambda row: risk_over(Logistic(), row), relation)
 
 
 class Doubled:
@@ -261,7 +263,7 @@ class Doubled:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_risk_that_returns_twice_the_gradient_is_not_asked_for_it(relation: str) -> None:
-    insist_harmless(lambda row: Doubled(risk_over(Logistic(), row)), relation)
+    require_harmless(lambda row: Doubled(risk_over(Logistic(), row)), relation)
 
 
 def test_a_published_charge_is_never_below_the_bands_own(monkeypatch: pytest.MonkeyPatch) -> None:

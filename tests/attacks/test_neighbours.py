@@ -1,8 +1,8 @@
 """Neighbours found by climbing: no pair of records, weights, coordinates and points passes any charge.
 
 Random pairs are far from the worst. Here a search starts at hostile pairs and climbs in everything that an
-adversary or a method may choose: both records with label and weight, the geometry, the point asked about,
-steps, balance, limit on slopes. What it climbs is movement over charge, question by question."""
+adversary or a method may choose: both records with label and weight, the preconditioner, the point asked
+about, steps, balance, limit on slopes. What it climbs is movement over charge, query by query."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, PseudoHuber, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
-from sottovoce.questions import (
+from sottovoce.queries import (
     Backtrack,
     ColumnMeans,
     ColumnMoments,
     CurvatureProduct,
-    Flattening,
-    Geometry,
     Gradient,
     GradientNorm,
     Gram,
@@ -33,6 +31,8 @@ from sottovoce.questions import (
     Hessian,
     Information,
     LimitedGradient,
+    LowRankShrinkage,
+    Preconditioner,
     ScoreMoment,
     SmallestEigenvalue,
     Trials,
@@ -59,13 +59,13 @@ class Choice:
     """Two records, each (row, label, weight), what else is the same for both, and where it is asked."""
 
     records: tuple[tuple[Any, float, float], tuple[Any, float, float]]
-    geometry: Geometry | None
+    preconditioner: Preconditioner | None
     u: Any
     steps: Any
     balance: float
     limit: float
 
-    def question(self, name: str, problem: Any) -> Any:
+    def query(self, name: str, problem: Any) -> Any:
         u, step = self.u, self.steps[0]
         return {
             "gradient": lambda: Gradient(u),
@@ -109,18 +109,18 @@ def decoded(genes: Any, loss: str, kind: str | None) -> Choice:
         labels = np.where(marks > 0.0, 1.0, -1.0)
     weights = CAP * np.clip(0.5 + counts, 0.0, 1.0)
     shift = np.append(shape[COLUMNS:-1], 0.0)
-    geometry = Geometry(
+    preconditioner = Preconditioner(
         scale=np.exp(shape[:COLUMNS]),
         cap=math.exp(single[0]),
         ceiling=1.0 + abs(single[5]),
         shift=shift if kind in ("centred", "turned", "flattened") else None,
         constant=COLUMNS - 1,
         turn=turn.reshape(COLUMNS, COLUMNS) if kind == "turned" else None,
-        flattening=_flattening(turn) if kind == "flattened" else None,
+        shrinkage=_shrinkage(turn) if kind == "flattened" else None,
     )
     return Choice(
         records=((rows[0], labels[0], weights[0]), (rows[1], labels[1], weights[1])),
-        geometry=None if kind is None else geometry,
+        preconditioner=None if kind is None else preconditioner,
         u=_unit(u[None])[0] * math.exp(2.0 * single[1] - 1.0),
         steps=_unit(steps.reshape(2, -1)) * math.exp(single[2]),
         balance=math.exp(single[3]),
@@ -128,16 +128,18 @@ def decoded(genes: Any, loss: str, kind: str | None) -> Choice:
     )
 
 
-def _flattening(turn: Any) -> Flattening:
+def _shrinkage(turn: Any) -> LowRankShrinkage:
     """Two directions of length 1 that need not be at right angles."""
-    return Flattening(_unit(turn[: 2 * COLUMNS].reshape(2, COLUMNS)).T, np.clip(0.5 + turn[-2:], 0.01, 1.0))
+    return LowRankShrinkage(
+        _unit(turn[: 2 * COLUMNS].reshape(2, COLUMNS)).T, np.clip(0.5 + turn[-2:], 0.01, 1.0)
+    )
 
 
 def _unit(rows: Any) -> Any:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def _risk(loss: str, one: tuple[Any, float, float], geometry: Geometry | None) -> Any:
+def _risk(loss: str, one: tuple[Any, float, float], preconditioner: Preconditioner | None) -> Any:
     """The record and one along each axis, which eigenvalues and norms need to move at all."""
     X = np.vstack([one[0], RADIUS * np.eye(COLUMNS)])
     y, q = np.append(one[1], [1.0] * COLUMNS), np.append(one[2], [CAP] * COLUMNS)
@@ -148,26 +150,26 @@ def _risk(loss: str, one: tuple[Any, float, float], geometry: Geometry | None) -
         declared = {"target": TARGET}
     records = Records.from_arrays(X, y, radius=RADIUS, sample_weight=q, weight_cap=CAP, **declared)
     risk = SoftmaxRisk(records) if loss == "softmax" else Risk(records, LOSSES[loss])
-    return risk if geometry is None else risk.reshaped(geometry)
+    return risk if preconditioner is None else risk.preconditioned(preconditioner)
 
 
 def moved(name: str, loss: str, relation: Relation, kind: str | None, genes: Any) -> float:
-    """Movement over charge; 0 where the question is refused."""
+    """Movement over charge; 0 where the query is refused."""
     choice = decoded(genes, loss, kind)
     here, there = choice.records
     if relation is Relation.ZERO_OUT:
         here, there = (*here[:2], CAP), (*here[:2], 0.0)
-    one, two = (_risk(loss, record, choice.geometry) for record in (here, there))
+    one, two = (_risk(loss, record, choice.preconditioner) for record in (here, there))
     try:
-        question = choice.question(name, one.problem).admitted(one.problem)
+        query = choice.query(name, one.problem).admitted(one.problem)
     except ParameterError:
         return 0.0
-    answers = [question.exact(risk) for risk in (one, two)]
+    answers = [query.exact(risk) for risk in (one, two)]
     if name == "line search":
         gap = max(abs(a - b) for a, b in zip(*answers, strict=True))
     else:
         gap = float(np.linalg.norm(np.asarray(answers[0]) - np.asarray(answers[1])))
-    return gap / question.moves(replace(one.bounds, relation=relation))
+    return gap / query.moves(replace(one.bounds, relation=relation))
 
 
 def climbed(name: str, loss: str, relation: Relation, kind: str | None, seed: int, steps: int) -> float:

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 
 from sottovoce import cli
 from sottovoce.privacy.noise import ExactNoise
-from tests.attacks.test_replay_fronts import hearing, insist_same
+from tests.attacks.test_replay_fronts import hearing, require_same
 from tests.doubles import Recorder, Replay
 from tests.tables import RANGE, THREE, TWO, lines
 
@@ -99,13 +99,13 @@ def test_fit_writes_and_prints_the_same_over_neighbours(desk: Desk, name: str, o
     more = [(), ("--report", "page.html", "--inference", "0.3", "--anyway"), ("--json",)][
         ROWS.index(other) % 3
     ]
-    insist_same(lambda: desk.fit(None, *more), lambda: desk.fit(other, *more), 1)
+    require_same(lambda: desk.fit(None, *more), lambda: desk.fit(other, *more), 1)
 
 
 @pytest.mark.parametrize("method", ["cubic", "2opt-ls", "tr", "dp-gd"])
 def test_fit_by_other_methods_says_the_same_over_neighbours(desk: Desk, method: str) -> None:
     more = ("--method", method, "--tolerance", "0.3", "--loss", "sigmoid", "--report", "page.html")
-    insist_same(lambda: desk.fit(None, *more), lambda: desk.fit(ROWS[0], *more), 2)
+    require_same(lambda: desk.fit(None, *more), lambda: desk.fit(ROWS[0], *more), 2)
 
 
 @pytest.mark.parametrize("other", ROWS)
@@ -118,7 +118,7 @@ def test_evaluate_prints_the_same_over_neighbours(desk: Desk, name: str, other: 
         desk.put(row)
         return desk.run("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero")
 
-    insist_same(lambda: evaluate(None), lambda: evaluate(other), 2)
+    require_same(lambda: evaluate(None), lambda: evaluate(other), 2)
 
 
 @pytest.mark.parametrize("other", ROWS)
@@ -130,7 +130,7 @@ def test_recalibrate_writes_and_prints_the_same_over_neighbours(desk: Desk, othe
         told = (*BUDGET, "--invalid", "zero", "-o", "mended.json", "--force")
         return desk.run("recalibrate", "model.json", "claims.csv", *told)
 
-    insist_same(lambda: mended(None), lambda: mended(other), 1)
+    require_same(lambda: mended(None), lambda: mended(other), 1)
 
 
 def test_a_ledger_file_is_charged_the_same_over_neighbours(desk: Desk) -> None:
@@ -180,7 +180,7 @@ def test_fit_on_a_cluster_says_the_same_over_neighbours(desk: Desk, scheduler: s
         told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--force", "--invalid", "zero")
         return desk.run("fit", "claims.parquet", *told, "--dask", scheduler)
 
-    insist_same(lambda: fit(None), lambda: fit("1000000,-5,nowhere,perhaps,high,-7"), 3)
+    require_same(lambda: fit(None), lambda: fit("1000000,-5,nowhere,perhaps,high,-7"), 3)
 
 
 @pytest.mark.parametrize("other", ROWS)

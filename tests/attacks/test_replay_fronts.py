@@ -41,7 +41,7 @@ def hearing(noise: object) -> Iterator[None]:
         yield
 
 
-def insist_same(here: Callable[[], list[bytes]], there: Callable[[], list[bytes]], seed: int) -> None:
+def require_same(here: Callable[[], list[bytes]], there: Callable[[], list[bytes]], seed: int) -> None:
     recorder = Recorder(SimulatedNoise(seed))
     with hearing(recorder):
         first = here()
@@ -93,7 +93,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_estimator_says_the_same_over_neighbours(name: str, seed: int) -> None:
     X, y, other_X, other_y = arrays(seed)
-    insist_same(
+    require_same(
         lambda: fitted(ESTIMATORS[name], X, y), lambda: fitted(ESTIMATORS[name], other_X, other_y), seed
     )
 
@@ -189,7 +189,7 @@ def test_a_search_says_the_same_over_neighbours(name: str, seed: int) -> None:
             return searched(make, table(other_X), other_y, table(np.eye(3)))
 
     chosen = Chosen()
-    insist_same(here, there, seed)
+    require_same(here, there, seed)
     assert len(chosen.indices) == 1
 
 
@@ -219,7 +219,7 @@ def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPat
 
     everyone_wrong = np.roll(-y, 7)
     with pytest.raises(AssertionError):
-        insist_same(lambda: run(X, y, chosen), lambda: run(X, everyone_wrong, Chosen(chosen.indices)), 1)
+        require_same(lambda: run(X, y, chosen), lambda: run(X, everyone_wrong, Chosen(chosen.indices)), 1)
 
 
 FIGURES: dict[str, Callable[..., Any]] = {
@@ -244,4 +244,4 @@ def test_a_figure_says_the_same_over_neighbours(name: str, seed: int) -> None:
         found = FIGURES[name](model, X, y, budget=sv.Budget(1.0, 1e-5), simulate=0)
         return [repr(found).encode(), pickle.dumps(found)]
 
-    insist_same(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)
+    require_same(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)

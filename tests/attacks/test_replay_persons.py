@@ -17,7 +17,7 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.data.schema import Schema
 from sottovoce.report import render
-from tests.attacks.test_replay_fronts import insist_same
+from tests.attacks.test_replay_fronts import require_same
 
 SECRET = "patient-4711"
 SCHEMA = Schema.from_dict(
@@ -74,7 +74,7 @@ def everything(held: pd.DataFrame, size: tuple[int, int], relation: str, folder:
 def test_neighbouring_persons_leave_the_same_bytes(
     size: tuple[int, int], relation: str, mine: int, tmp_path: Path
 ) -> None:
-    insist_same(
+    require_same(
         lambda: everything(table(size, 1), size, relation, tmp_path),
         lambda: everything(table(size, mine), size, relation, tmp_path),
         3,
@@ -101,7 +101,7 @@ def test_replay_of_a_module_over_neighbouring_persons() -> None:
         result = sv.minimize(risk, budget=sv.Budget(2.0, 1e-5), method=method, simulate=0)
         return [str(result.to_dict()).encode(), repr(risk).encode(), risk.objective.encode()]
 
-    insist_same(lambda: trained(1), lambda: trained(30), 5)
+    require_same(lambda: trained(1), lambda: trained(30), 5)
 
 
 def test_no_key_is_in_a_message_a_log_or_what_an_error_came_from(

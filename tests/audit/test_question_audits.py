@@ -1,4 +1,4 @@
-"""Each question is charged for the farthest that one record moves it: an explicit pair of neighbours does."""
+"""Each query is charged for the farthest that one record moves it: an explicit pair of neighbours does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.accounting.relations import Relation
 from sottovoce.audit.canary import Tap
-from sottovoce.audit.questions import asked, audit_question, families
+from sottovoce.audit.queries import asked, audit_query, families
 from sottovoce.errors import ParameterError
 
 RELATIONS = ("replace-one", "zero-out")
@@ -30,25 +30,25 @@ def test_the_pair_moves_the_answer_by_all_that_is_charged_and_no_more(name: str,
 
 
 @pytest.mark.parametrize("name", ["Hessian", "gradient in other coordinates"])
-def test_an_audit_of_a_question_finds_most_of_the_claim_and_no_more(name: str) -> None:
-    found = audit_question(name, sv.Budget(4.0, 1e-2), runs=800)
+def test_an_audit_of_a_query_finds_most_of_the_claim_and_no_more(name: str) -> None:
+    found = audit_query(name, sv.Budget(4.0, 1e-2), runs=800)
     assert not found.flagged
     assert 0.7 * (found.mu or 0.0) <= found.mu_at_least
 
 
-def test_a_question_with_half_of_its_noise_is_flagged() -> None:
-    assert audit_question("trials", sv.Budget(4.0, 1e-2), runs=800, noise_factor=0.5).flagged
+def test_a_query_with_half_of_its_noise_is_flagged() -> None:
+    assert audit_query("trials", sv.Budget(4.0, 1e-2), runs=800, noise_factor=0.5).flagged
 
 
-def test_an_unknown_question_is_refused_with_the_list() -> None:
+def test_an_unknown_query_is_refused_with_the_list() -> None:
     with pytest.raises(ParameterError, match="Gram diagonal"):
-        audit_question("the weather", sv.Budget(1.0, 1e-2))
+        audit_query("the weather", sv.Budget(1.0, 1e-2))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", list(families()))
 def test_ninety_percent_of_the_claim_is_proved_at_99_9_percent(name: str, relation: str) -> None:
-    found = audit_question(name, sv.Budget(4.0, 1e-2, relation), runs=20_000)
+    found = audit_query(name, sv.Budget(4.0, 1e-2, relation), runs=20_000)
     assert not found.flagged
     assert found.mu_at_least >= 0.9 * (found.mu or 0.0)

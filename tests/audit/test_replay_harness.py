@@ -71,7 +71,7 @@ def asked_twice(data: np.ndarray) -> SimpleNamespace:
         (refused, "refusal"),
         (asked_twice, f"noise: answer 2 is asked for by {POINT[0]}"),
     ],
-    ids=["attribute", "deep", "set", "log", "print", "exception", "another number of questions"],
+    ids=["attribute", "deep", "set", "log", "print", "exception", "another number of queries"],
 )
 def test_an_exact_value_is_found_wherever_it_leaves(run: Callable[[Any], Any], path: str) -> None:
     found = replay(run, HERE, THERE, noise=POINT)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import GaussianEvent, Query, SubsampledGaussianEvent
+from sottovoce.accounting.events import GaussianEvent, QueryKind, SubsampledGaussianEvent
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
@@ -71,7 +71,7 @@ def test_what_a_module_cannot_answer_is_refused_before_anything_is_charged() -> 
     for method, words in (("tr", "products with vectors"), ("cubic", "products")):
         with pytest.raises(sv.errors.ParameterError, match=words):
             sv.minimize(risk, budget=BUDGET, method=method, tolerance=TOLERANCE, ledger=ledger, simulate=0)
-        assert not any(grant.event.query in (Query.GRAM, Query.HESSIAN) for grant in ledger.history)
+        assert not any(grant.event.query in (QueryKind.GRAM, QueryKind.HESSIAN) for grant in ledger.history)
         ledger = sv.Ledger(BUDGET)
 
 
@@ -85,8 +85,8 @@ def test_a_module_is_majorized_by_its_declared_smoothness_and_asked_for_no_gram_
     found = sv.minimize(risk, budget=BUDGET, method=method, tolerance=tolerance, ledger=ledger, simulate=0)
     assert found.method == "majorize"
     asked = {grant.event.query for grant in ledger.history}
-    assert Query.GRADIENT in asked
-    assert not asked & {Query.GRAM, Query.GRAM_DIAGONAL}
+    assert QueryKind.GRADIENT in asked
+    assert not asked & {QueryKind.GRAM, QueryKind.GRAM_DIAGONAL}
 
 
 def oracle(risk, ledger, noise):  # type: ignore[no-untyped-def]
@@ -103,7 +103,7 @@ def test_a_product_is_charged_by_its_sensitivity_before_data_is_touched() -> Non
     answer = ask.curvature_product(w, v, units)
     (grant,) = ledger.history
     assert isinstance(grant.event, GaussianEvent)
-    assert grant.event.query is Query.CURVATURE_PRODUCT
+    assert grant.event.query is QueryKind.CURVATURE_PRODUCT
     assert grant.event.sensitivity == pytest.approx(2.0 * 0.5 / 500, rel=1e-6)
     assert grant.event.sensitivity >= risk.bounds.curvature_product(w)
     assert answer.units <= units

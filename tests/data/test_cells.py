@@ -126,7 +126,7 @@ def same(found: Any, wanted: Any) -> bool:
     )
 
 
-def insist_rule(column: Any, held: list[Any]) -> None:
+def require_rule(column: Any, held: list[Any]) -> None:
     assert same(cells.numbers(column), [number(cell) for cell in held])
     for labels in ((0, 1, 3), ("0", "1", "a"), (True, False), ("true", "1.10", "1.1"), ("a", "b")):
         assert same(cells.codes(column, labels), [Codebook(labels).code(cell) for cell in held])
@@ -165,11 +165,11 @@ TYPED = {
 def test_a_typed_column_is_read_as_its_cells_one_by_one(data: st.DataObject, kind: Any) -> None:
     held = data.draw(st.lists(st.one_of(st.none(), TYPED[kind]), min_size=1, max_size=8))
     column = pa.array(held, kind)
-    insist_rule(column, held)
-    insist_rule(pa.chunked_array([column.slice(0, 1), column.slice(1)]), held)
-    insist_rule(column.dictionary_encode(), held)
-    insist_rule(cells.one_by_one(held), held)
-    insist_rule(cells.Coded(cells.one_by_one(held[::-1]), np.arange(len(held))[::-1]), held)
+    require_rule(column, held)
+    require_rule(pa.chunked_array([column.slice(0, 1), column.slice(1)]), held)
+    require_rule(column.dictionary_encode(), held)
+    require_rule(cells.one_by_one(held), held)
+    require_rule(cells.Coded(cells.one_by_one(held[::-1]), np.arange(len(held))[::-1]), held)
 
 
 @attack
@@ -187,7 +187,7 @@ def test_an_array_of_numpy_is_read_as_its_entries_one_by_one(
         *(np.array(texts, dtype=object), np.array(texts, dtype=np.dtypes.StringDType())),
         np.array([text.encode("utf-8", "ignore") for text in texts]),
     ):
-        insist_rule(column, list(column))
+        require_rule(column, list(column))
 
 
 SCHEMA = sv.Schema(

@@ -1,4 +1,4 @@
-"""A declared number of nonzeros is enforced at the door and its diagonal question is covered."""
+"""A declared number of nonzeros is enforced at the door and its diagonal query is covered."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def both_kinds(X):
     return X, sparse.csr_array(X)
 
 
-def insist_bounded(records):
+def require_bounded(records):
     limit = Fraction(records.radius) ** 2
     for row in features(records):
         assert sum(Fraction(float(entry)) ** 2 for entry in row) <= limit
@@ -71,7 +71,7 @@ def adversarial_rows(radius, rng):
 def test_no_stored_row_exceeds_the_radius_in_exact_arithmetic(radius, intercept):
     X = adversarial_rows(radius, np.random.default_rng(1))
     for given_as in (*both_kinds(X), X.astype(np.float32)):
-        insist_bounded(classified(given_as, radius=radius, intercept=intercept))
+        require_bounded(classified(given_as, radius=radius, intercept=intercept))
 
 
 @given(
@@ -82,7 +82,7 @@ def test_no_stored_row_exceeds_the_radius_in_exact_arithmetic(radius, intercept)
 def test_no_finite_row_whatever_its_size_exceeds_the_radius(X, radius, intercept):
     for given_as in both_kinds(X):
         records = classified(given_as, radius=radius, intercept=intercept)
-        insist_bounded(records)
+        require_bounded(records)
         assert np.isfinite(features(records)).all()
 
 
@@ -164,7 +164,7 @@ def test_entries_given_twice_add_up_before_clipping():
         single = np.array([[1.0, 0.0, 300.0], [0.0, 1.0, 0.0]])
         for given_as in (tripled, sparse.coo_array((entries, ([0, 0, 0, 0, 1], column)), shape=(2, 3))):
             got = classified(given_as, radius=1.0)
-            insist_bounded(got)
+            require_bounded(got)
             np.testing.assert_allclose(features(got), features(classified(single, radius=1.0)), rtol=2e-7)
 
 
@@ -206,7 +206,7 @@ def test_rows_already_bounded_and_float32_are_copied_all_the_same():
     X = np.full((10, 2), 0.25, dtype=np.float32)
     records = classified(X)
     X[:] = 100.0
-    insist_bounded(records)
+    require_bounded(records)
     y = np.zeros(10)
     regression = Records.from_arrays(X, y, target=(0.0, 1.0))
     y[:] = 50.0
@@ -248,10 +248,10 @@ def test_an_invalid_row_is_refused_without_quoting_anything(bad, make):
     X[4, 1] = bad
     with pytest.raises(DataError) as caught:
         classified(make(X))
-    insist_silent(caught.value)
+    require_silent(caught.value)
 
 
-def insist_silent(error, *words):
+def require_silent(error, *words):
     text = str(error) + repr(error)
     assert error.__cause__ is None
     assert error.__context__ is None
@@ -286,7 +286,7 @@ def test_an_undeclared_label_blanks_its_row_or_is_refused():
     ):
         with pytest.raises(DataError) as caught:
             Records.from_arrays(X, y, labels=labels)
-        insist_silent(caught.value, "c271828", "unhash", "7")
+        require_silent(caught.value, "c271828", "unhash", "7")
         records = Records.from_arrays(X, y, labels=labels, intercept=True, invalid="zero")
         assert np.array_equal(targets(records), [-1, 1, -1])
         assert not features(records)[2].any()
@@ -312,7 +312,7 @@ def test_regression_targets_are_clipped_to_the_declared_range():
     for bad in BAD:
         with pytest.raises(DataError) as caught:
             Records.from_arrays(np.eye(2), [SECRET, bad], target=(-1, 2))
-        insist_silent(caught.value)
+        require_silent(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_an_unknown_choice_is_refused(name, choice):
 def test_features_of_the_wrong_shape_or_type_are_refused_without_quoting_them(X, invalid):
     with pytest.raises(DataError, match="X") as caught:
         Records.from_arrays(X, [-1, 1], labels=(-1, 1), invalid=invalid)
-    insist_silent(caught.value)
+    require_silent(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_features_of_the_wrong_shape_or_type_are_refused_without_quoting_them(X,
 def test_a_y_of_the_wrong_shape_or_type_is_refused_without_quoting_it(y, declared):
     with pytest.raises(DataError) as caught:
         Records.from_arrays(np.eye(2), y, **declared)
-    insist_silent(caught.value)
+    require_silent(caught.value)
 
 
 def test_what_an_input_raises_is_forgotten():
@@ -449,7 +449,7 @@ def test_what_an_input_raises_is_forgotten():
 
     with pytest.raises(DataError) as caught:
         Records.from_arrays(Talkative(), [1], labels=(-1, 1))
-    insist_silent(caught.value)
+    require_silent(caught.value)
 
 
 def test_the_repr_shows_declared_facts_only():

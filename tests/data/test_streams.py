@@ -18,7 +18,7 @@ from sottovoce.data import parquet_rows
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.kernels import influence
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 
 COLUMNS = (Numeric("age", 0, 90), Categorical("region", ("north", "south", "west")), Numeric("dose", -1, 1))
 N = 20_000
@@ -85,7 +85,7 @@ def answers(records):
     rng = np.random.default_rng(1)
     w, p = rng.normal(size=risk.dim), rng.normal(size=risk.dim)
     value, gradient = risk.value_and_gradient(w)
-    geometry = Geometry(scale=np.geomspace(0.5, 2.0, records.dim), cap=0.5)
+    preconditioner = Preconditioner(scale=np.geomspace(0.5, 2.0, records.dim), cap=0.5)
     return {
         "value": risk.value(w),
         "gradient": risk.gradient(w),
@@ -94,7 +94,7 @@ def answers(records):
         "gram": risk.gram(),
         "diagonal": risk.gram_diagonal(),
         "moments": risk.moments(),
-        "counts": influence.counts(records._rows, geometry, 1.0),
+        "counts": influence.counts(records._rows, preconditioner, 1.0),
         "trials": risk.trials(w, np.stack([p, 0.1 * p])),
         "part": risk.subset(np.arange(5, risk.n, 7)).gradient(w),
         "bound": risk.bounds.gradient(w),

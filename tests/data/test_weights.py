@@ -12,7 +12,7 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Cauchy, Logistic, PseudoHuber, Savage
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
 
@@ -174,9 +174,9 @@ def test_a_parquet_file_takes_weights_in_the_order_of_its_rows(tmp_path):
         last = streamed.dim - 1
         assert streamed.constant == held.constant == last
         shift = np.append(np.full(last, 0.1), 0.0)
-        geometry = Geometry(scale=np.full(last + 1, 2.0), cap=0.7, shift=shift, constant=last)
-        for question in (one.gradient, one.hessian):
-            np.testing.assert_allclose(question(w), getattr(other, question.__name__)(w), atol=1e-12)
+        preconditioner = Preconditioner(scale=np.full(last + 1, 2.0), cap=0.7, shift=shift, constant=last)
+        for query in (one.gradient, one.hessian):
+            np.testing.assert_allclose(query(w), getattr(other, query.__name__)(w), atol=1e-12)
         np.testing.assert_allclose(one.moments(), other.moments(), atol=1e-12)
-        capped = [risk.reshaped(geometry) for risk in (one, other)]
+        capped = [risk.preconditioned(preconditioner) for risk in (one, other)]
         np.testing.assert_allclose(capped[0].gradient(w), capped[1].gradient(w), atol=1e-12)

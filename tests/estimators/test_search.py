@@ -10,7 +10,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import sottovoce as sv
-from sottovoce.accounting.events import PureEvent, Query
+from sottovoce.accounting.events import PureEvent, QueryKind
 from sottovoce.data.schema import Numeric
 from sottovoce.estimators.held_out import held_out
 from sottovoce.estimators.search import budget_within
@@ -78,7 +78,7 @@ def test_fits_and_choice_together_stay_within_the_budget(count: int) -> None:
     search(classifier(), grid, ledger=ledger).fit(*two_classes(1000))
     assert ledger.units_spent <= ledger.units_cap
     assert ledger.units_spent >= 0.99 * ledger.units_cap
-    selections = [grant for grant in ledger.history if grant.event.query is Query.SELECTION]
+    selections = [grant for grant in ledger.history if grant.event.query is QueryKind.SELECTION]
     assert len(selections) == 1
     assert isinstance(selections[0].event, PureEvent)
     assert ledger.history[-1] == selections[0]
@@ -127,7 +127,7 @@ def test_held_out_records_never_reach_a_candidate_and_the_others_never_reach_the
 
 def test_the_choice_is_paid_for_before_a_record_is_scored() -> None:
     desk = CountOracle.open(BUDGET, "search", None, 0)
-    desk.run.charge(PureEvent(Query.SELECTION, desk.run.currency.pure_epsilon(desk.run.units_left)))
+    desk.run.charge(PureEvent(QueryKind.SELECTION, desk.run.currency.pure_epsilon(desk.run.units_left)))
     with pytest.raises(sv.errors.BudgetExceeded):
         desk.best(lambda: pytest.fail("data was touched"), 1, 2**40)
 

@@ -12,7 +12,7 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.data.persons import Persons
 from sottovoce.evaluation.area import STEPS, area
-from sottovoce.evaluation.examination import Examination
+from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 
 BUDGET = sv.Budget(1.0, 1e-6)
 
@@ -39,7 +39,7 @@ def released(
     scores: np.ndarray, labels: np.ndarray, persons: Persons | None = None
 ) -> tuple[np.ndarray, float]:
     desk: Any = Desk()
-    area(Examination(Stated(), scores[:, None], labels, desk, 0.95, "raise", persons), 1)
+    area(PrivateEvaluation(Stated(), scores[:, None], labels, desk, 0.95, "raise", persons), 1)
     return desk.exact, desk.moves
 
 
@@ -123,7 +123,7 @@ def test_bounds_of_the_area_are_missed_about_as_often_as_they_say() -> None:
             return numbers + scale * rng.normal(size=entries), scale
 
     desk: Any = Noisy()
-    test = Examination(Stated(), scores[:, None], labels, desk, 0.9)
+    test = PrivateEvaluation(Stated(), scores[:, None], labels, desk, 0.9)
     missed = np.mean([not found.low <= exact <= found.high for found in (area(test, 1) for _ in range(2000))])
     assert 0.01 < missed < 0.14
 

@@ -10,8 +10,8 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce import evaluation
-from sottovoce.accounting.events import GaussianEvent, Query
-from sottovoce.evaluation.examination import Examination
+from sottovoce.accounting.events import GaussianEvent, QueryKind
+from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -135,7 +135,7 @@ def test_every_figure_is_charged_once_before_the_model_sees_a_record(
     ledger = sv.Ledger(sv.Budget(4.0, 1e-5))
     evaluation.evaluate(model, X, y, budget=BUDGET, ledger=ledger, simulate=0)
     assert [type(grant.event) for grant in ledger.history] == [GaussianEvent] * 6
-    assert {grant.event.query for grant in ledger.history} == {Query.EVALUATION}
+    assert {grant.event.query for grant in ledger.history} == {QueryKind.EVALUATION}
     whole = sv.Ledger(BUDGET).units_cap
     assert 0.999 * whole <= ledger.units_spent <= whole
 
@@ -188,7 +188,7 @@ def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> No
             heard.append(compute())
             return heard[-1], 1.0
 
-    test = Examination(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
+    test = PrivateEvaluation(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
     test.mean("loss", lambda: np.array([50.0, -50.0, 1.0]), 2.0, 1000, 1)  # type: ignore[arg-type]
     assert heard[0].tolist() == [1500.0]
 

@@ -12,7 +12,7 @@ from scipy import sparse
 import sottovoce as sv
 from sottovoce import errors, evaluation
 from sottovoce.data.persons import Persons
-from sottovoce.evaluation.examination import Examination
+from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 from sottovoce.evaluation.rows import answered, readable
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -229,7 +229,7 @@ def test_a_figure_by_persons_is_that_of_the_same_rows_in_one_call() -> None:
     whole = Model()
     heard = []
     for people in (Persons.of(keys, 400, None, lenient=False), None):
-        found = Examination(whole, X, y, None, 0.95, "raise", people)  # type: ignore[arg-type]
+        found = PrivateEvaluation(whole, X, y, None, 0.95, "raise", people)  # type: ignore[arg-type]
         heard.append((found.predictions().tolist(), found.chances().tolist()))
     assert heard[0] == heard[1]
 

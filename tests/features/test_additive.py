@@ -10,7 +10,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Budget, Ledger
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, DatePart, Numeric, Schema, Spline, Target
 from sottovoce.features.curves import curved, knot_count
@@ -73,8 +73,8 @@ def test_marginals_are_charged_before_anything_else() -> None:
     ledger = Ledger(budget)
     sv.fit(people(2_000), SCHEMA, epsilon=1.0, delta=1e-6, model="additive", ledger=ledger, simulate=0)
     queries = [grant.event.query for grant in ledger.history]
-    assert queries[0] is Query.MARGINALS
-    assert queries.count(Query.MARGINALS) == 1
+    assert queries[0] is QueryKind.MARGINALS
+    assert queries.count(QueryKind.MARGINALS) == 1
 
 
 def test_marginals_are_about_right_and_their_noise_is_stated(model: Any) -> None:

@@ -15,7 +15,7 @@ from sottovoce.methods.noise_account import START, NoiseAccount, Place
 from sottovoce.methods.noise_propagation import NO_STEP, UNFOLLOWED, StepNoise
 from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import LARGEST_TURNED, by_hessian, turned_noise
-from sottovoce.questions import Answer, Geometry
+from sottovoce.queries import Answer, Preconditioner
 from tests import problems
 from tests.inference.test_coefficient_noise import made_up
 
@@ -144,10 +144,12 @@ def test_noise_in_coordinates_is_stated_in_the_users_weights() -> None:
     rng = np.random.default_rng(4)
     columns = 600
     shift = np.append(rng.normal(size=columns - 1), 0.0)
-    geometry = Geometry(scale=rng.uniform(0.5, 2.0, columns), cap=1.0, shift=shift, constant=columns - 1)
-    exact = np.sqrt(np.diag(geometry.matrix.T @ geometry.matrix))
-    assert np.allclose(in_user_weights(geometry, 4.0, 1).deviations, 2.0 * exact)
-    assert np.allclose(in_user_weights(geometry, 4.0, 2).deviations, np.tile(np.sqrt(2.0) * exact, 2))
+    preconditioner = Preconditioner(
+        scale=rng.uniform(0.5, 2.0, columns), cap=1.0, shift=shift, constant=columns - 1
+    )
+    exact = np.sqrt(np.diag(preconditioner.matrix.T @ preconditioner.matrix))
+    assert np.allclose(in_user_weights(preconditioner, 4.0, 1).deviations, 2.0 * exact)
+    assert np.allclose(in_user_weights(preconditioner, 4.0, 2).deviations, np.tile(np.sqrt(2.0) * exact, 2))
 
 
 def test_a_hessian_too_large_to_follow_leaves_the_length_of_its_step() -> None:

@@ -1,4 +1,4 @@
-"""Summaries: of the population's coefficients, in the user's units, whole in every run, by no question."""
+"""Summaries: of the population's coefficients, in the user's units, whole in every run, by no query."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.inference.measuring import insist_inferable
+from sottovoce.inference.measuring import require_inferable
 from sottovoce.inference.summary import COLUMNS, predicted
 from sottovoce.inference.terms import plain_terms
 from sottovoce.losses import Logistic, PseudoHuber, Savage
-from sottovoce.questions import ScoreMoment
+from sottovoce.queries import ScoreMoment
 from tests import problems
 from tests.inference.populations import overlapping
 
@@ -284,7 +284,7 @@ def test_persons_have_robust_errors_of_their_own() -> None:
 def test_persons_whose_rows_lie_on_workers_are_refused_before_the_charge() -> None:
     problem = replace(overlapping(n=50).problem, unit="person", gathered=False)
     with pytest.raises(ParameterError, match="in one place"):
-        insist_inferable(problem, 0.3)
+        require_inferable(problem, 0.3)
     with pytest.raises(ParameterError, match="without Dask"):
         ScoreMoment(np.zeros(problem.dim)).admitted(problem)
 

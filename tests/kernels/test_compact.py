@@ -20,12 +20,12 @@ from sottovoce.data.rows import DenseRows
 from sottovoce.data.schema import Binned, Categorical, DatePart, Numeric, Schema, Spline, Target
 from sottovoce.errors import DataError
 from sottovoce.kernels import influence, passes, products
-from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.block_sums import block_kernel
 from sottovoce.kernels.compiled.compact_places import JOINT, places, plan_of
 from sottovoce.kernels.compiled.compact_products import CompiledCompactView
 from sottovoce.losses import Kind, Logistic
 from sottovoce.privacy.rounding import Arithmetic, gamma
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
@@ -212,39 +212,39 @@ def test_more_than_two_classes_agree_too(path, monkeypatch):
 
 @pytest.mark.parametrize("path", ["reference", "compiled"])
 @pytest.mark.parametrize("centred", [True, False])
-def test_a_geometry_measures_compact_rows_as_long_as_dense_ones(centred, path, monkeypatch):
+def test_a_preconditioner_measures_compact_rows_as_long_as_dense_ones(centred, path, monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_KERNELS", path)
     dense, compact = both(schema())
     rng = np.random.default_rng(3)
     shift = rng.normal(size=dense.dim)
     shift[-1] = 0.0
-    geometry = Geometry(
+    preconditioner = Preconditioner(
         scale=2.0 ** rng.normal(size=dense.dim),
         cap=0.3,
         shift=shift if centred else None,
         constant=dense.constant if centred else None,
     )
     wide = stacked(dense._rows).astype(np.float64)
-    longest = np.linalg.norm(geometry.to_coordinates(wide.copy()), axis=1)
-    found = influence.counts(compact._rows, geometry, 1.0)
-    assert np.allclose(found, influence.counts(dense._rows, geometry, 1.0), rtol=1e-12)
-    assert np.all(found * longest <= geometry.cap)
+    longest = np.linalg.norm(preconditioner.to_coordinates(wide.copy()), axis=1)
+    found = influence.counts(compact._rows, preconditioner, 1.0)
+    assert np.allclose(found, influence.counts(dense._rows, preconditioner, 1.0), rtol=1e-12)
+    assert np.all(found * longest <= preconditioner.cap)
     blank = np.flatnonzero(~wide.any(axis=1))
     assert blank.size
     assert np.all(found[blank] == 1.0)
     weights = np.linspace(0.1, 2.0, N)
     for records in both(schema(), weights=weights):
         own = records._rows.weights
-        assert np.allclose(influence.counts(records._rows, geometry, 1.0), found * own, rtol=1e-12)
+        assert np.allclose(influence.counts(records._rows, preconditioner, 1.0), found * own, rtol=1e-12)
 
 
-def test_a_geometry_that_centres_by_another_column_is_measured_too(monkeypatch):
+def test_a_preconditioner_that_centres_by_another_column_is_measured_too(monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
     dense, compact = both(schema())
     shift = np.linspace(-1.0, 1.0, dense.dim)
     shift[0] = 0.0
-    geometry = Geometry(scale=np.ones(dense.dim), cap=0.3, shift=shift, constant=0)
-    counts = [influence.counts(records._rows, geometry, 1.0) for records in (dense, compact)]
+    preconditioner = Preconditioner(scale=np.ones(dense.dim), cap=0.3, shift=shift, constant=0)
+    counts = [influence.counts(records._rows, preconditioner, 1.0) for records in (dense, compact)]
     assert np.allclose(*counts, rtol=1e-12)
 
 
@@ -280,17 +280,17 @@ def test_any_code_past_the_declared_ones_is_none_and_reads_nothing_else(sizes, n
 def test_blocks_that_lie_together_give_the_numbers_of_each_by_itself(monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
     held = both(schema(), weights=np.linspace(0.1, 2.0, N))[1]._rows
-    tally = tally_for(held, Logistic().law)
+    kernel = block_kernel(held, Logistic().law)
     band, span = Logistic().slope_band(-9.0, 9.0), Logistic().value_span(-9.0, 9.0)
     w = np.cos(np.arange(held.dim))
-    assert tally.folds
+    assert kernel.folds
     assert held.blocks > 3
     for first, last in ((0, held.blocks), (1, 3), (held.blocks - 1, held.blocks)):
         (piece,) = held.run(first, last)
         together, apart = np.zeros(held.dim + 1), np.zeros(held.dim + 1)
-        tally.tangent(piece, w, band, span, together)
+        kernel.tangent(piece, w, band, span, together)
         for index in range(first, last):
-            tally.tangent(held.block(index), w, band, span, apart)
+            kernel.tangent(held.block(index), w, band, span, apart)
         assert np.array_equal(together, apart)
 
 

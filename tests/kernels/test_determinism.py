@@ -71,7 +71,7 @@ def records_at(place, path, client, monkeypatch):
 
 
 def released(records):
-    """One of each question, at seeded noise."""
+    """One of each query, at seeded noise."""
     risk = sv.Risk(records, sv.losses.Sigmoid(), sv.regularizers.Tukey(1e-3))
     run = sv.Ledger(sv.Budget(epsilon=8.0, delta=1e-6)).run(sv.Budget(epsilon=8.0, delta=1e-6), "all")
     oracle = Oracle(risk, run, noise_for(11))

@@ -16,7 +16,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.kernels import block_sums as tallies
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import products
-from sottovoce.kernels.compiled import block_sums as tallies_compiled
+from sottovoce.kernels.compiled import block_sums as compiled_kernels
 from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled import gram as outer_compiled
 from sottovoce.kernels.compiled import products as products_compiled
@@ -260,10 +260,10 @@ def test_compiled_residual_losses_stay_finite_and_even_out_to_the_largest_float(
 def test_the_setting_decides_who_sums(monkeypatch):
     held, law = rows_of(20), Logistic().law
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    assert isinstance(tallies.tally_for(held, law), tallies_compiled.DenseTally)
-    assert isinstance(tallies.tally_for(rows_of(20, csr=True), law), tallies_compiled.SparseTally)
+    assert isinstance(tallies.block_kernel(held, law), compiled_kernels.DenseBlockKernel)
+    assert isinstance(tallies.block_kernel(rows_of(20, csr=True), law), compiled_kernels.SparseBlockKernel)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
-    assert isinstance(tallies.tally_for(held, law), tallies.PlainTally)
+    assert isinstance(tallies.block_kernel(held, law), tallies.PlainBlockKernel)
 
 
 @pytest.mark.parametrize("csr", [False, True])

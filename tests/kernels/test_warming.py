@@ -92,7 +92,7 @@ for weights in (None, np.ones(300)):
     w, steps = np.ones(risk.dim), np.ones((2, risk.dim))
     risk.value(w), risk.gradient(w), risk.value_and_gradient(w), risk.hessian(w), risk.gram()
     risk.gram_diagonal(), risk.moments(), risk.trials(w, steps), risk.along(w, steps[0]).decrease(0.5)
-    risk.reshaped(sv.questions.Geometry(scale=w, cap=0.5)).gradient(w)
+    risk.preconditioned(sv.queries.Preconditioner(scale=w, cap=0.5)).gradient(w)
 labels = rng.choice([-1, 1], 300)
 classes = sv.Risk(sv.Records.from_arrays(X, labels, labels=(-1, 1)), sv.losses.Logistic())
 w = np.ones(5)

@@ -102,7 +102,7 @@ def neighbouring(seed: int, high: float, counted: bool) -> tuple[sv.Risk, sv.Ris
 
 @attack
 @given(seed=st.integers(0, 10**9), high=st.sampled_from(HIGHS), counted=st.booleans())
-def test_no_question_moves_further_than_its_bound(seed: int, high: float, counted: bool) -> None:
+def test_no_query_moves_further_than_its_bound(seed: int, high: float, counted: bool) -> None:
     one, other, w = neighbouring(seed, high, counted)
     step, bounds = np.ones_like(w) * 0.3, one.bounds
     moved = {
@@ -121,7 +121,7 @@ def test_no_question_moves_further_than_its_bound(seed: int, high: float, counte
 
 @attack
 @given(seed=st.integers(0, 10**9), high=st.sampled_from(HIGHS))
-def test_no_question_moves_further_when_a_record_counts_nothing(seed: int, high: float) -> None:
+def test_no_query_moves_further_when_a_record_counts_nothing(seed: int, high: float) -> None:
     one, _, w = neighbouring(seed, high, counted=False)
     block = one.records._rows.block(0)  # type: ignore[union-attr]
     q = np.append([0.0], np.ones(one.n - 1))

@@ -21,7 +21,7 @@ from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import ParameterError
 from sottovoce.losses.limited import Limited
 from sottovoce.losses.unbiased import UnbiasedLimited
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 from tests import problems
 
 LIMITS = (0.5, 0.5 + 2.0**-40, 0.6, 0.75, 0.9, 0.999, 1.0 - 2.0**-53, 1.0)
@@ -123,9 +123,9 @@ def test_no_pair_of_records_passes_the_charge_at_any_weights(limit: float, cappe
     turns = np.linspace(0.0, math.pi, 13)
     rows = np.array([[math.cos(a), math.sin(a), 0.0] for a in turns] + [[-1e-6, 1.0, 0.0]])
     rows = np.concatenate([length * rows for length in (3.0, 1.0, 0.01)])
-    geometry = Geometry(scale=np.array([1.0, 2.0, 0.5]), cap=1.5) if capped else None
+    preconditioner = Preconditioner(scale=np.array([1.0, 2.0, 0.5]), cap=1.5) if capped else None
     risks = [risk_of(row, label) for row in rows for label in (-1, 1)] + [risk_of(rows[0], 1, 0.0)]
-    asked = risks if geometry is None else [risk.reshaped(geometry) for risk in risks]
+    asked = risks if preconditioner is None else [risk.preconditioned(preconditioner) for risk in risks]
     for length in (0.0, 1e-3, 0.3, 2.0, 30.0, 1e6):
         w = np.array([length, 0.0, 0.0])
         answers = np.array([risk.limited_gradient(w, limit) for risk in asked])
@@ -136,7 +136,7 @@ def test_no_pair_of_records_passes_the_charge_at_any_weights(limit: float, cappe
         assert bounds.gradient(w) <= 2.0 * limit * asked[0].problem.influence / 4 * (1.0 + 1e-6)
 
 
-def test_half_the_slope_costs_anywhere_what_a_question_at_zero_costs() -> None:
+def test_half_the_slope_costs_anywhere_what_a_query_at_zero_costs() -> None:
     risk = problems.logistic()
     at_zero = risk.bounds.gradient(np.zeros(risk.dim))
     for length in (0.0, 1.0, 1e3):

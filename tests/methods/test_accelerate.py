@@ -14,7 +14,7 @@ from sottovoce.methods.base import Goal
 from sottovoce.methods.choice import WIDE, chosen
 from sottovoce.methods.wide_coordinates import composed, outstanding
 from sottovoce.problem import Problem
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 
 BUDGET = sv.Budget(epsilon=3.0, delta=1e-5)
 N, COLUMNS = 4000, 40
@@ -90,10 +90,10 @@ def test_columns_beyond_a_matrix_are_trained_without_one(monkeypatch: pytest.Mon
 def test_a_risk_without_columns_is_refused_by_public_facts() -> None:
     goal = Goal(tolerance=None, confidence=0.95)
     with pytest.raises(ParameterError, match="learns coordinates of a table's columns"):
-        Accelerate().insist_possible(replace(wide(10), matrix_free=True), goal)
+        Accelerate().require_possible(replace(wide(10), matrix_free=True), goal)
 
 
-def test_a_plan_forecasts_every_question_of_a_run() -> None:
+def test_a_plan_forecasts_every_query_of_a_run() -> None:
     found = sv.plan(n=60_000, dim=3000, classes=10, loss=sv.losses.Logistic(), budget=BUDGET, timed=False)
     assert "accelerate was chosen: of 3000 columns for 10 classes" in str(found)
 
@@ -120,7 +120,7 @@ def test_auto_takes_it_for_wide_softmax_tables_without_a_tolerance_alone() -> No
 def test_two_geometries_one_after_the_other_are_one() -> None:
     rng = np.random.default_rng(4)
     first, second = (
-        Geometry(
+        Preconditioner(
             scale=rng.uniform(0.1, 10.0, 5),
             cap=2.0,
             shift=np.append(rng.normal(size=4), 0.0),

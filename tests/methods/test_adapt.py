@@ -18,7 +18,7 @@ from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.adapt.second_moments import SecondMoments
 from sottovoce.methods.expected_excess import ExpectedExcess
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
-from sottovoce.questions import Answer, Moments
+from sottovoce.queries import Answer, Moments
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
@@ -197,7 +197,7 @@ def test_coordinates_have_mean_square_one_and_a_cap_that_grows_with_the_budget()
         chosen = Coordinates.chosen(found, problem, prior, mu)
         whole = chosen.diagonal / chosen.counted
         assert whole[:-1].mean() == pytest.approx(1.0)
-        caps.append(chosen.geometry.cap / math.sqrt(whole.sum()))
+        caps.append(chosen.preconditioner.cap / math.sqrt(whole.sum()))
     assert caps == sorted(caps)
     assert caps[0] == pytest.approx(0.9)
 

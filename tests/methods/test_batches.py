@@ -16,7 +16,7 @@ import sottovoce as sv
 from sottovoce.accounting.events import (
     GaussianEvent,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
@@ -28,7 +28,7 @@ from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration
-from sottovoce.questions import Gradient, Hessian
+from sottovoce.queries import Gradient, Hessian
 from tests import problems
 from tests.doubles import Recorder
 
@@ -100,8 +100,8 @@ def test_fresh_batches_differ_and_are_charged_one_by_one() -> None:
     ask, noise = oracle(risk, ledger)
     batched = ask.batched(100)
     units = ask.units_left // 10
-    for question in (batched.gradient, batched.gradient, batched.hessian, batched.hessian):
-        answer = question(np.ones(5), units)
+    for query in (batched.gradient, batched.gradient, batched.hessian, batched.hessian):
+        answer = query(np.ones(5), units)
         assert 0.999 * units <= answer.units <= units
         assert answer.sampling > 0.0
     assert not np.array_equal(noise.exact[0], noise.exact[1])
@@ -135,7 +135,7 @@ def test_a_shared_batch_is_charged_once_and_its_hessian_follows_once() -> None:
     assert 0.999 * units <= answer.units <= units
     assert batched.hessian(np.ones(5), 1).units == 0
     (grant,) = ledger.history
-    assert [part.query for part in grant.event.parts] == [Query.GRADIENT, Query.HESSIAN]
+    assert [part.query for part in grant.event.parts] == [QueryKind.GRADIENT, QueryKind.HESSIAN]
     with pytest.raises(sv.errors.ParameterError, match="once"):
         batched.hessian(np.ones(5), 1)
     batched.gradient(np.ones(5), units)
@@ -144,17 +144,17 @@ def test_a_shared_batch_is_charged_once_and_its_hessian_follows_once() -> None:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("question", [Gradient(np.ones(5)), Hessian(np.ones(5))])
-def test_a_quoted_price_buys_the_noise_it_was_quoted_for(question: Gradient | Hessian, shared: bool) -> None:
+@pytest.mark.parametrize("query", [Gradient(np.ones(5)), Hessian(np.ones(5))])
+def test_a_quoted_price_buys_the_noise_it_was_quoted_for(query: Gradient | Hessian, shared: bool) -> None:
     ask, _ = oracle(problems.sigmoid(n=2000), renyi())
     for source in (ask, ask.batched(200, shared=shared)):
-        price = source.price(question, 0.05)
+        price = source.price(query, 0.05)
         gradient = source.gradient(np.ones(5), price)
-        answer = gradient if isinstance(question, Gradient) else source.hessian(np.ones(5), price)
+        answer = gradient if isinstance(query, Gradient) else source.hessian(np.ones(5), price)
         assert 0.98 * 0.05 <= answer.scale <= 0.05
 
 
-def test_a_refused_batch_question_draws_no_batch() -> None:
+def test_a_refused_batch_query_draws_no_batch() -> None:
     risk, ledger = problems.sigmoid(n=2000), renyi()
     drawn: list[int] = []
 

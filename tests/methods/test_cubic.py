@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.methods.base import Goal
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.cubic_model import CubicModel, minimize_cubic
@@ -115,46 +115,46 @@ def test_cubic_certifies_a_nonconvex_problem_in_a_few_steps() -> None:
 
 def test_the_ladder_is_one_release_a_visit_and_the_second_order_test_asks_nothing_more() -> None:
     risk = problems.sigmoid(n=50_000)
-    questions, ledger = ask(risk)
+    queries, ledger = ask(risk)
     goal = Goal(tolerance=sv.Tolerance(gradient=0.01, curvature=0.001), confidence=0.99)
-    outcome = Cubic().run(questions, np.full(5, 1.5), goal, lambda row: None)
+    outcome = Cubic().run(queries, np.full(5, 1.5), goal, lambda row: None)
     asked = [grant.event.query for grant in ledger.history]
     steps = sum(row.kind == "cubic step" for row in outcome.trace)
     assert steps >= 1
-    assert asked.count(Query.TRIALS) == steps
-    assert set(asked) <= {Query.GRADIENT, Query.HESSIAN, Query.TRIALS}
-    assert asked.count(Query.HESSIAN) <= len(outcome.trace)
+    assert asked.count(QueryKind.TRIALS) == steps
+    assert set(asked) <= {QueryKind.GRADIENT, QueryKind.HESSIAN, QueryKind.TRIALS}
+    assert asked.count(QueryKind.HESSIAN) <= len(outcome.trace)
 
 
 def test_when_no_rung_shows_a_decrease_the_guaranteed_step_is_taken() -> None:
     """A ladder whose trials all look bad must leave the step for M itself."""
     risk = problems.logistic(n=20_000)
-    questions, _ = ask(risk)
+    queries, _ = ask(risk)
 
     class Pessimist:
         """Answers like the oracle but reports that every trial rises."""
 
         def __getattr__(self, name: str) -> object:
-            return getattr(questions, name)
+            return getattr(queries, name)
 
         def trials(self, w: np.ndarray, directions: np.ndarray, units: int) -> object:
-            answer = questions.trials(w, directions, units)
+            answer = queries.trials(w, directions, units)
             return type(answer)(np.full(len(directions), -1.0), answer.scale, answer.units)
 
     goal = Goal(tolerance=None, confidence=0.99)
     seen = []
     Cubic(free_steps=1).run(Pessimist(), np.zeros(5), goal, seen.append)  # type: ignore[arg-type]
     bold = []
-    questions, _ = ask(risk)
-    Cubic(free_steps=1).run(questions, np.zeros(5), goal, bold.append)
+    queries, _ = ask(risk)
+    Cubic(free_steps=1).run(queries, np.zeros(5), goal, bold.append)
     assert 0.0 < seen[0].step_length < bold[0].step_length
 
 
 def test_cubic_without_a_tolerance_spends_the_budget_within_twenty_passes() -> None:
     for risk in (problems.sigmoid(n=20_000), problems.logistic(n=20_000, dim=60)):
-        questions, ledger = ask(risk)
+        queries, ledger = ask(risk)
         goal = Goal(tolerance=None, confidence=0.99)
-        outcome = Cubic().run(questions, np.zeros(risk.dim), goal, lambda row: None)
+        outcome = Cubic().run(queries, np.zeros(risk.dim), goal, lambda row: None)
         assert outcome.stop is sv.Stop.FINISHED
         assert ledger.units_left <= 1e-6 * ledger.units_cap
         assert len(ledger.history) == 20
@@ -174,13 +174,13 @@ def test_cubic_without_a_tolerance_spends_the_budget_within_twenty_passes() -> N
 def test_no_run_asks_more_than_its_passes(
     n: int, gradient: float, curvature: float, steps: int, passes: int, seed: int, convex: bool
 ) -> None:
-    """Whatever the wish: the cap is public and counts every question, the certificate's included."""
+    """Whatever the wish: the cap is public and counts every query, the certificate's included."""
     risk = problems.logistic(n, 3) if convex else problems.sigmoid(n, 3)
     start = 2.0 * np.random.default_rng(seed).standard_normal(3)
     method = Cubic(steps=steps, free_steps=steps, passes=passes)
     for wish in (sv.Tolerance(gradient=gradient, curvature=curvature), None):
-        questions, ledger = ask(risk, seed)
-        outcome = method.run(questions, start, Goal(tolerance=wish, confidence=0.99), lambda row: None)
+        queries, ledger = ask(risk, seed)
+        outcome = method.run(queries, start, Goal(tolerance=wish, confidence=0.99), lambda row: None)
         assert len(ledger.history) <= passes
         if wish is not None:
             assert len(outcome.trace) <= outcome.tests
@@ -188,13 +188,13 @@ def test_no_run_asks_more_than_its_passes(
 
 def test_after_the_bold_steps_one_hessian_serves_every_other() -> None:
     risk = problems.logistic(n=20_000)
-    questions, ledger = ask(risk)
-    outcome = Cubic().run(questions, np.zeros(5), Goal(tolerance=None, confidence=0.99), lambda row: None)
+    queries, ledger = ask(risk)
+    outcome = Cubic().run(queries, np.zeros(5), Goal(tolerance=None, confidence=0.99), lambda row: None)
     asked = [grant.event.query for grant in ledger.history]
     kinds = [row.kind for row in outcome.trace]
-    assert asked.count(Query.HESSIAN) == asked.count(Query.TRIALS) == kinds.count("cubic step") == 2
+    assert asked.count(QueryKind.HESSIAN) == asked.count(QueryKind.TRIALS) == kinds.count("cubic step") == 2
     assert kinds.count("newton step") >= 10
-    gradients = [grant.units for grant in ledger.history if grant.event.query is Query.GRADIENT]
+    gradients = [grant.units for grant in ledger.history if grant.event.query is QueryKind.GRADIENT]
     assert gradients[:-1] == sorted(gradients[:-1])
 
 
@@ -235,4 +235,4 @@ def test_a_wrong_setting_is_refused(wrong: dict[str, object]) -> None:
 def test_too_many_weights_for_a_hessian_are_refused_with_the_way_out() -> None:
     wide = replace(problems.logistic(n=10, dim=5).problem, dim=6000)
     with pytest.raises(sv.errors.ParameterError, match="majorize"):
-        Cubic().insist_possible(wide, Goal(tolerance=None, confidence=0.9))
+        Cubic().require_possible(wide, Goal(tolerance=None, confidence=0.9))

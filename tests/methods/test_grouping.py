@@ -10,7 +10,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt.grouping import by_column, shared_scales, sharing
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import ColumnMoments
+from sottovoce.queries import ColumnMoments
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
 SCALES = np.repeat([0.2, 0.02, 0.002], 40)

@@ -11,7 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt.least_penalty import LeastPenalty
-from sottovoce.questions import Moments
+from sottovoce.queries import Moments
 
 BLOCKS = ((2, 5), (5, 9))
 

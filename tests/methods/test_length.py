@@ -1,4 +1,4 @@
-"""The length of the weights: what the question costs, what it finds, and where it is not asked."""
+"""The length of the weights: what the query costs, what it finds, and where it is not asked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sottovoce.methods.adapt import Adapt, descent, length
 from sottovoce.methods.expected_excess import moved_by
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Geometry, LimitedGradient
+from sottovoce.queries import LimitedGradient, Preconditioner
 
 COLUMNS = 8
-PLAIN = Geometry(scale=np.ones(COLUMNS + 1), cap=1.0)
+PLAIN = Preconditioner(scale=np.ones(COLUMNS + 1), cap=1.0)
 
 
 def table(n: int, deviation: float, *, skewed: bool = False, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -60,14 +60,14 @@ def test_the_answer_pays_for_scores_and_not_for_rows() -> None:
     X, y, w = table(2_000, 2.0)
     ask = asked(made(X, y, constant=True), 1.0)
     direction = w / np.linalg.norm(w)
-    geometry = length.alone(PLAIN, direction, 0.01)
+    preconditioner = length.alone(PLAIN, direction, 0.01)
     across = np.eye(COLUMNS + 1)[0] - direction[0] * direction
-    np.testing.assert_allclose(geometry.to_coordinates(direction), direction)
-    assert np.linalg.norm(geometry.to_coordinates(across)) < 0.01 * np.linalg.norm(across)
-    inside = ask.reshaped(geometry)
+    np.testing.assert_allclose(preconditioner.to_coordinates(direction), direction)
+    assert np.linalg.norm(preconditioner.to_coordinates(across)) < 0.01 * np.linalg.norm(across)
+    inside = ask.preconditioned(preconditioner)
     half = length.LIMIT * ask.problem.slope
     assert moved_by(inside, LimitedGradient(w, half)) == pytest.approx(0.01 / ask.problem.n, rel=1e-3)
-    assert moved_by(ask.reshaped(PLAIN), LimitedGradient(w, half)) == pytest.approx(
+    assert moved_by(ask.preconditioned(PLAIN), LimitedGradient(w, half)) == pytest.approx(
         1.0 / ask.problem.n, rel=1e-3
     )
 
@@ -76,9 +76,9 @@ def test_no_neighbour_moves_the_answer_past_what_is_charged() -> None:
     """Rows along the weights, across them, long and short, of both labels: 400 replacements of one."""
     rng = np.random.default_rng(5)
     X, y, w = table(50, 3.0)
-    geometry = length.alone(PLAIN, w / np.linalg.norm(w), 0.02)
+    preconditioner = length.alone(PLAIN, w / np.linalg.norm(w), 0.02)
     half = length.LIMIT
-    before = made(X, y, constant=False).reshaped(geometry)
+    before = made(X, y, constant=False).preconditioned(preconditioner)
     bound = before.bounds.limited(half).gradient(w)
     worst = 0.0
     for _ in range(400):
@@ -87,7 +87,7 @@ def test_no_neighbour_moves_the_answer_past_what_is_charged() -> None:
             [0.0, 0.3]
         ) * rng.standard_normal(COLUMNS + 1)
         rows[0], labels[0] = row / max(1.0, float(np.linalg.norm(row))), rng.choice([-1, 1])
-        after = made(rows, labels, constant=False).reshaped(geometry)
+        after = made(rows, labels, constant=False).preconditioned(preconditioner)
         worst = max(
             worst, float(np.linalg.norm(after.limited_gradient(w, half) - before.limited_gradient(w, half)))
         )
@@ -137,9 +137,9 @@ def test_it_is_asked_of_small_tables_and_the_constant_keeps_its_weight(
     seen: list[Any] = []
     real = descent.lengthened
 
-    def watched(ask: Any, geometry: Any, u: Any, way: Any, *rest: Any) -> Any:
+    def watched(ask: Any, preconditioner: Any, u: Any, way: Any, *rest: Any) -> Any:
         seen.append((u, way))
-        return real(ask, geometry, u, way, *rest)
+        return real(ask, preconditioner, u, way, *rest)
 
     monkeypatch.setattr(descent, "lengthened", watched)
     sv.minimize(risk, budget=budget, method="adapt", simulate=1)

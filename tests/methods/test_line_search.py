@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
+from sottovoce.accounting.events import GaussianEvent, PureEvent, QueryKind
 from sottovoce.certificate import Levels
 from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.paper.constants import Curve
@@ -12,7 +12,7 @@ from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, Gr
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Calibration
-from sottovoce.questions import Answer
+from sottovoce.queries import Answer
 from tests import problems
 from tests.doubles import WatchedRisk
 
@@ -63,7 +63,7 @@ def test_uphill_the_fallback_is_taken_and_the_search_is_paid(release: Release) -
     (grant,) = ledger.history
     assert grant.units == step.units
     assert 0.99 * units <= grant.units <= units
-    assert grant.event.query is Query.LINE_SEARCH
+    assert grant.event.query is QueryKind.LINE_SEARCH
     assert isinstance(grant.event, PureEvent if isinstance(release, AboveThreshold) else GaussianEvent)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 import sottovoce as sv
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.certificate import Levels
 from sottovoce.methods.adaptive_damping import AdaptiveDamping, adaptive_damping, seen_through_noise
 from sottovoce.methods.base import Goal, State
@@ -24,7 +24,7 @@ from sottovoce.methods.majorizers import Majorized, MajorizerShape
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Problem
-from sottovoce.questions import Answer
+from sottovoce.queries import Answer
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
@@ -142,13 +142,13 @@ def test_wide_problems_get_more_steps_and_noisy_ones_more_damping() -> None:
 @pytest.mark.parametrize(
     ("shape", "query"),
     [
-        (MajorizerShape.DENSE, Query.GRAM),
-        (MajorizerShape.DIAGONAL, Query.GRAM_DIAGONAL),
+        (MajorizerShape.DENSE, QueryKind.GRAM),
+        (MajorizerShape.DIAGONAL, QueryKind.GRAM_DIAGONAL),
         (MajorizerShape.SCALAR, None),
     ],
 )
-def test_each_shape_pays_for_its_own_question_and_no_other(
-    shape: MajorizerShape, query: Query | None
+def test_each_shape_pays_for_its_own_query_and_no_other(
+    shape: MajorizerShape, query: QueryKind | None
 ) -> None:
     state, ledger = walk_of(problems.logistic())
     design = Design(shape=shape, steps=15, damping=0.1, expected=1.0)
@@ -257,7 +257,7 @@ def test_a_saddle_is_left_by_a_cubic_step_and_not_certified() -> None:
         assert risk.smallest_eigenvalue(found.weights) >= -0.01
 
 
-def test_without_a_tolerance_the_whole_budget_goes_within_35_questions() -> None:
+def test_without_a_tolerance_the_whole_budget_goes_within_35_queries() -> None:
     for risk in (problems.logistic(n=20_000), problems.sigmoid(n=20_000)):
         ledger = sv.Ledger(BUDGET)
         ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
@@ -283,7 +283,7 @@ def test_a_wide_model_pays_for_its_norm_alone() -> None:
     ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
     goal = Goal(tolerance=None, confidence=0.99)
     outcome = Majorize(steps=2).run(ask, np.zeros(2000), goal, lambda row: None)
-    assert Query.GRADIENT_NORM in {grant.event.query for grant in ledger.history}
+    assert QueryKind.GRADIENT_NORM in {grant.event.query for grant in ledger.history}
     true = np.linalg.norm(risk.gradient(outcome.weights))
     assert true <= outcome.certificate.gradient_norm_at_most
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.methods.paper.gap import DeclaredGap, MeasuredGap
 from sottovoce.methods.paper.opt import Opt, OptSearch, TwoPhase
 from sottovoce.methods.registry import METHODS
@@ -48,7 +48,7 @@ def test_early_visits_are_cheap_and_the_rest_flows_to_later_ones() -> None:
         simulate=1,
     )
     assert result.stop is sv.Stop.CERTIFIED
-    gradients = [grant.units for grant in ledger.history if grant.event.query is Query.GRADIENT]
+    gradients = [grant.units for grant in ledger.history if grant.event.query is QueryKind.GRADIENT]
     assert min(gradients[1:-1]) < gradients[-1]
     assert ledger.units_spent < ledger.units_cap
 

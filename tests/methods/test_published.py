@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import PureEvent, Query
+from sottovoce.accounting.events import PureEvent, QueryKind
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.opt import TwoPhaseSearch
@@ -16,7 +16,7 @@ from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.release import mirrored, packing_for, triangle
 from sottovoce.problem import Calibration
-from sottovoce.questions import Form
+from sottovoce.queries import Form
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
@@ -41,16 +41,19 @@ def published(
     return result, ledger
 
 
-@pytest.mark.parametrize(("method", "questions"), [("opt", 2), ("opt-ls", 3), ("tr", 2)])
-def test_noise_is_the_papers_for_its_number_of_visits(method: str, questions: int) -> None:
+@pytest.mark.parametrize(("method", "queries"), [("opt", 2), ("opt-ls", 3), ("tr", 2)])
+def test_noise_is_the_papers_for_its_number_of_visits(method: str, queries: int) -> None:
     _, ledger = published(method, NARROW)
     decrease = {"opt": 0.4, "opt-ls": 0.18}
     if method == "tr":
         visits = math.ceil(6 * 0.5 / 0.1**1.5)
     else:
         visits = math.ceil(0.5 / (decrease[method] * (0.1 / 1.1) ** 2))
-    sigma = math.sqrt(questions * visits / (2.0 * rho_published(1.0, 1e-5)))
-    scales = {Query.GRADIENT: 2.0 / 20_000 * sigma, Query.HESSIAN: 2.0 * math.sqrt(5) / 20_000 * sigma}
+    sigma = math.sqrt(queries * visits / (2.0 * rho_published(1.0, 1e-5)))
+    scales = {
+        QueryKind.GRADIENT: 2.0 / 20_000 * sigma,
+        QueryKind.HESSIAN: 2.0 * math.sqrt(5) / 20_000 * sigma,
+    }
     seen = set()
     for grant in ledger.history:
         seen.add(grant.event.query)
@@ -59,7 +62,7 @@ def test_noise_is_the_papers_for_its_number_of_visits(method: str, questions: in
         else:
             assert grant.event.scale == pytest.approx(scales[grant.event.query], rel=1e-5)
             assert grant.event.scale <= scales[grant.event.query]
-    assert Query.GRADIENT in seen
+    assert QueryKind.GRADIENT in seen
 
 
 def test_a_run_stops_on_noisy_answers_within_the_tolerances_over_one_point_one() -> None:
@@ -82,7 +85,7 @@ def test_the_second_phase_gets_what_the_first_left() -> None:
     total = TwoPhaseSearch().visits(Curve(1.0, 1.0), target, target, 0.5)
     first = math.ceil(math.sqrt(total))
     assert result.stop in (sv.Stop.STEPS_EXHAUSTED, sv.Stop.OUT_OF_BUDGET)
-    gradients = [grant.event for grant in ledger.history if grant.event.query is Query.GRADIENT]
+    gradients = [grant.event for grant in ledger.history if grant.event.query is QueryKind.GRADIENT]
     rho = rho_published(1.0, 1e-5)
     sigma = math.sqrt(3 * first / (2 * 0.75 * rho))
     assert gradients[0].scale == pytest.approx(2.0 / 300 * sigma, rel=1e-5)

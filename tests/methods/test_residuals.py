@@ -7,8 +7,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.methods.adapt.residuals import ResidualScale
-from sottovoce.questions import Answer, ResidualBands
-from sottovoce.questions.residuals import edges
+from sottovoce.queries import Answer, ResidualBands
+from sottovoce.queries.residuals import edges
 
 
 def table(n: int = 6_000, noise: float = 0.05, seed: int = 0) -> tuple[sv.Risk, np.ndarray, np.ndarray]:
@@ -74,7 +74,7 @@ def test_small_residuals_cost_little_noise_and_are_counted_as_the_fit_improves()
         assert "slopes limited" in found.objective
 
 
-def test_a_plan_counts_these_questions_too() -> None:
+def test_a_plan_counts_these_queries_too() -> None:
     plan = sv.plan(
         n=2_000,
         dim=21,

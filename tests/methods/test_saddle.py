@@ -14,7 +14,7 @@ from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Never
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Gradient
+from sottovoce.queries import Gradient
 
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)

@@ -17,7 +17,7 @@ from tests import problems
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-6)
 OURS = ("majorize", "cubic")
 WHOLE = ("majorize", "cubic", "opt", "opt-ls", "2opt", "2opt-ls", "tr", "dp-gd")
-"""Methods that read all records at every question."""
+"""Methods that read all records at every query."""
 
 
 def plan(**changes: object) -> sv.Plan:
@@ -125,7 +125,7 @@ def test_no_gradient_on_the_way_has_more_noise_than_the_worst_planned(method: st
 
 @pytest.mark.parametrize("method", OURS)
 @pytest.mark.parametrize("loss", [sv.losses.Logistic(), sv.losses.Sigmoid()])
-def test_planned_passes_are_the_questions_a_run_asks(method: str, loss: sv.losses.Loss) -> None:
+def test_planned_passes_are_the_queries_a_run_asks(method: str, loss: sv.losses.Loss) -> None:
     risk = sv.Risk(problems.classification(2000), loss, sv.regularizers.L2(1e-3))
     _, scales = asked(risk, method=method)
     assert sum(map(len, scales.values())) == plan(n=2000, dim=5, loss=loss, method=method).passes <= 35

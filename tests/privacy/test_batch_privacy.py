@@ -13,7 +13,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Draw, Ledger, SharedBatchEvent, SubsampledGaussianEvent
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.accounting.relations import Relation
 from sottovoce.losses import Logistic
 from sottovoce.privacy import sampling
@@ -51,47 +51,47 @@ def ask(*, shared: bool = False, noise: object = None) -> tuple[BatchOracle, Lot
     return oracle.batched(SIZE, shared=shared), risk, ledger
 
 
-QUESTIONS: dict[Query, Callable[[BatchOracle, int], object]] = {
-    Query.GRADIENT: lambda oracle, units: oracle.gradient(W, units),
-    Query.HESSIAN: lambda oracle, units: oracle.hessian(W, units),
+QUERIES: dict[QueryKind, Callable[[BatchOracle, int], object]] = {
+    QueryKind.GRADIENT: lambda oracle, units: oracle.gradient(W, units),
+    QueryKind.HESSIAN: lambda oracle, units: oracle.hessian(W, units),
 }
 
 
-@pytest.mark.parametrize("query", QUESTIONS)
-def test_every_question_is_charged_once_with_its_batch_and_its_bound(query: Query) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_is_charged_once_with_its_batch_and_its_bound(query: QueryKind) -> None:
     oracle, risk, ledger = ask()
     units = oracle.units_left // 3
-    QUESTIONS[query](oracle, units)
+    QUERIES[query](oracle, units)
     (grant,) = ledger.history
     assert isinstance(grant.event, SubsampledGaussianEvent)
     assert (grant.event.query, grant.event.batch, grant.event.population) == (query, SIZE, N)
     assert 0.5 * units <= grant.units <= units
     batch = risk._risk.subset(draw(N, SIZE)).bounds
-    bound = batch.gradient(W) if query is Query.GRADIENT else batch.hessian(W)
+    bound = batch.gradient(W) if query is QueryKind.GRADIENT else batch.hessian(W)
     assert grant.event.sensitivity >= bound
 
 
-@pytest.mark.parametrize("query", QUESTIONS)
-def test_a_refused_question_draws_no_batch(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_refused_query_draws_no_batch(query: QueryKind, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle, risk, _ = ask()
     for units in (0, -1, oracle.units_left + 1):
         with pytest.raises(sv.errors.BudgetExceeded):
-            QUESTIONS[query](oracle, units)
+            QUERIES[query](oracle, units)
 
     def refuse(self: object, event: object) -> None:
         raise sv.errors.BudgetExceeded("refused")
 
     monkeypatch.setattr(type(oracle._run), "charge", refuse)
     with pytest.raises(sv.errors.BudgetExceeded):
-        QUESTIONS[query](oracle, oracle.units_left)
+        QUERIES[query](oracle, oracle.units_left)
     assert risk.batches == []
 
 
-def test_every_question_gets_a_batch_of_its_own() -> None:
+def test_every_query_gets_a_batch_of_its_own() -> None:
     """Two equal batches of 40 out of 400 have probability below 1e-50."""
     oracle, risk, _ = ask()
-    for question in (*QUESTIONS.values(), *QUESTIONS.values()):
-        question(oracle, oracle.units_left // 8)
+    for query in (*QUERIES.values(), *QUERIES.values()):
+        query(oracle, oracle.units_left // 8)
     assert len(set(risk.batches)) == 4
     for batch in risk.batches:
         assert len(set(batch)) == SIZE
@@ -118,7 +118,7 @@ def test_a_shared_batch_is_charged_once_for_both_answers() -> None:
     oracle.hessian(W, units)
     (grant,) = ledger.history
     assert isinstance(grant.event, SharedBatchEvent)
-    assert [part.query for part in grant.event.parts] == [Query.GRADIENT, Query.HESSIAN]
+    assert [part.query for part in grant.event.parts] == [QueryKind.GRADIENT, QueryKind.HESSIAN]
     assert grant.units <= units
     assert len(risk.batches) == 1
 

@@ -14,7 +14,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.privacy import sensitivity
-from sottovoce.questions import ColumnMoments, Geometry
+from sottovoce.queries import ColumnMoments, Preconditioner
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
@@ -89,16 +89,16 @@ def test_no_pair_of_rows_moves_the_moments_past_their_joint_bound_and_one_reache
 def test_capped_records_move_the_moments_past_what_holds_for_plain_rows_and_within_their_own_bound():
     """Opposite records at the same influence C, one of length C, the other of length B C: their means are
     2C apart, and the longer one has B times the shorter one's square."""
-    geometry, e = Geometry(scale=np.full(FEATURES, 4.0), cap=CAP), np.eye(FEATURES)[0]
+    preconditioner, e = Preconditioner(scale=np.full(FEATURES, 4.0), cap=CAP), np.eye(FEATURES)[0]
     sides = [
-        risk_of(Logistic(), X, [1, 1, 1], [1.0, 0.0, 0.0]).reshaped(geometry)
+        risk_of(Logistic(), X, [1, 1, 1], [1.0, 0.0, 0.0]).preconditioned(preconditioner)
         for X in along(0.25 * e, -0.5 * e)
     ]
     for balance in (0.5, 0.6):
-        question = ColumnMoments(balance)
-        move = float(np.linalg.norm(np.subtract(*(question.exact(side) for side in sides))))
+        query = ColumnMoments(balance)
+        move = float(np.linalg.norm(np.subtract(*(query.exact(side) for side in sides))))
         assert move > 1.01 * sensitivity.moments(influence=CAP, balance=balance, n=3)
-        assert move <= question.moves(sides[0].bounds)
+        assert move <= query.moves(sides[0].bounds)
 
 
 @pytest.mark.parametrize("balance", [0.0, -1.0, math.nan, math.inf])
@@ -119,14 +119,14 @@ def risk_of(loss, X, y, weights=None, cap=1.0, seed=0):
     return SoftmaxRisk(records, Tukey(0.1)) if classes else Risk(records, loss, Tukey(0.1))
 
 
-def a_geometry(rng, centred):
+def a_preconditioner(rng, centred):
     scale = rng.uniform(0.5, 3.0, FEATURES)
     shift = np.append(rng.normal(size=FEATURES - 1), 0.0) if centred else None
-    return Geometry(scale=scale, cap=CAP, shift=shift, constant=FEATURES - 1 if centred else None)
+    return Preconditioner(scale=scale, cap=CAP, shift=shift, constant=FEATURES - 1 if centred else None)
 
 
 def answers(risk, u, steps):
-    """Every question as a vector, with what its bound is called and told."""
+    """Every query as a vector, with what its bound is called and told."""
     lengths = np.linalg.norm(steps, axis=1)
     factor = math.sqrt(2.0) * risk.problem.influence / risk.problem.energy
     means, squares = risk.moments()
@@ -153,7 +153,7 @@ def answers(risk, u, steps):
 
 
 def move_and_bound(one, two, relation, u, steps):
-    """For every question how far it moved, and how far it may."""
+    """For every query how far it moved, and how far it may."""
     bounds = replace(one.bounds, relation=relation)
     here, there = answers(one, u, steps), answers(two, u, steps)
     moved = {}
@@ -169,9 +169,9 @@ def hostile_row(rng):
 
 
 @pytest.mark.parametrize("relation", BOTH)
-@pytest.mark.parametrize("reshaped", [False, True])
+@pytest.mark.parametrize("preconditioned", [False, True])
 @pytest.mark.parametrize("loss", [*LOSSES, "softmax"], ids=str)
-def test_no_neighbour_moves_any_answer_past_its_bound(loss, reshaped, relation):
+def test_no_neighbour_moves_any_answer_past_its_bound(loss, preconditioned, relation):
     rng = np.random.default_rng(11)
     for round_ in range(12):
         rest = rng.normal(size=(2, FEATURES))
@@ -189,9 +189,9 @@ def test_no_neighbour_moves_any_answer_past_its_bound(loss, reshaped, relation):
             risk_of(loss, np.vstack([x, rest]), y, q, cap)
             for x, y, q in zip(pair, labels, counts, strict=True)
         ]
-        if reshaped:
-            geometry = a_geometry(np.random.default_rng(round_), centred=bool(round_ % 2))
-            sides = [side.reshaped(geometry) for side in sides]
+        if preconditioned:
+            preconditioner = a_preconditioner(np.random.default_rng(round_), centred=bool(round_ % 2))
+            sides = [side.preconditioned(preconditioner) for side in sides]
         u = rng.normal(size=sides[0].start.size) * [0.0, 0.1, 3.0][rng.integers(3)]
         steps = rng.normal(size=(2, u.size)) * [1e-3, 1.0][rng.integers(2)]
         for name, (move, bound) in move_and_bound(*sides, relation, u, steps).items():
@@ -207,7 +207,7 @@ def along(*rows):
 @pytest.mark.parametrize(("cap", "lengths"), [(1.0, 0.5), (2.5, 2.0)])
 def test_orthogonal_opposite_and_single_records_attain_the_bounds(relation, cap, lengths):
     """Scales of 4 and rows of length 0.5 or 2 give rho = 2C or 8C: both caps bind, or the second alone."""
-    geometry = Geometry(scale=np.full(FEATURES, 4.0), cap=CAP)
+    preconditioner = Preconditioner(scale=np.full(FEATURES, 4.0), cap=CAP)
     e, f = lengths * np.eye(FEATURES)[:2]
     zero_out = relation is Relation.ZERO_OUT
     u, steps = np.zeros(FEATURES), np.eye(FEATURES)[:1]
@@ -216,7 +216,9 @@ def test_orthogonal_opposite_and_single_records_attain_the_bounds(relation, cap,
         q = [np.array([cap, 0.0, 0.0]), np.array([0.0 if zero_out else cap, 0.0, 0.0])]
         labels = [[label, 1, 1] for label in y]
         X = along(one, one if zero_out else two)
-        sides = [risk_of(Logistic(), X[i], labels[i], q[i], cap).reshaped(geometry) for i in range(2)]
+        sides = [
+            risk_of(Logistic(), X[i], labels[i], q[i], cap).preconditioned(preconditioner) for i in range(2)
+        ]
         return move_and_bound(*sides, relation, u, steps)
 
     apart = moved(e, f)
@@ -236,10 +238,10 @@ def test_orthogonal_opposite_and_single_records_attain_the_bounds(relation, cap,
 
 @pytest.mark.parametrize("relation", BOTH)
 def test_softmax_attains_its_gradient_bound_at_zero(relation):
-    geometry, e = Geometry(scale=np.full(FEATURES, 4.0), cap=CAP), np.eye(FEATURES)[0]
+    preconditioner, e = Preconditioner(scale=np.full(FEATURES, 4.0), cap=CAP), np.eye(FEATURES)[0]
     zero_out = relation is Relation.ZERO_OUT
     sides = [
-        risk_of("softmax", X, [0, 1, 2], [q, 0.0, 0.0]).reshaped(geometry)
+        risk_of("softmax", X, [0, 1, 2], [q, 0.0, 0.0]).preconditioned(preconditioner)
         for X, q in zip(along(0.5 * e, 0.5 * e if zero_out else -0.5 * e), (1.0, 1.0 - zero_out), strict=True)
     ]
     u = np.zeros(3 * FEATURES)

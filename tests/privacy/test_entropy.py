@@ -34,7 +34,7 @@ def drawn(_: object = None) -> tuple[object, ...]:
     )
 
 
-def insist_all_different(draws: list[tuple[object, ...]]) -> None:
+def require_all_different(draws: list[tuple[object, ...]]) -> None:
     """Equal tuples of three or more lattice points of 2^30 have probability far below 1e-20."""
     for source in zip(*draws, strict=True):
         assert len(set(source)) == len(draws)
@@ -46,7 +46,7 @@ def test_processes_share_no_noise(way: str) -> None:
     here = drawn()
     with multiprocessing.get_context(way).Pool(2) as pool:
         there = pool.map(drawn, range(3), chunksize=1)
-    insist_all_different([here, *there])
+    require_all_different([here, *there])
 
 
 def test_threads_share_no_noise() -> None:
@@ -56,7 +56,7 @@ def test_threads_share_no_noise() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    insist_all_different(found)
+    require_all_different(found)
 
 
 def test_seeding_every_generator_in_sight_changes_nothing() -> None:
@@ -67,7 +67,7 @@ def test_seeding_every_generator_in_sight_changes_nothing() -> None:
         np.random.seed(0)
         random.seed(0)
         found.append(drawn())
-    insist_all_different(found)
+    require_all_different(found)
 
 
 @pytest.mark.parametrize("source", ["noise", "batch"])

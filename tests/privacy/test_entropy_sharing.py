@@ -22,7 +22,7 @@ import sottovoce as sv
 from sottovoce.privacy import noise, sampling
 from sottovoce.privacy.noise import ExactNoise, SimulatedNoise
 from tests import problems
-from tests.privacy.test_entropy import insist_all_different
+from tests.privacy.test_entropy import require_all_different
 
 BUDGET = sv.Budget(5.0, 1e-3)
 X = np.random.default_rng(0).normal(size=(200, 3))
@@ -63,7 +63,7 @@ def test_fits_side_by_side_in_worker_processes_share_nothing() -> None:
     estimator = classifier()
     with joblib.parallel_config(backend="loky", n_jobs=2):
         found = joblib.Parallel()(joblib.delayed(fitted)(estimator) for _ in range(4))
-    insist_all_different([fitted(estimator), *found])
+    require_all_different([fitted(estimator), *found])
 
 
 @pytest.mark.long
@@ -72,7 +72,7 @@ def test_fits_side_by_side_in_forks_share_nothing() -> None:
     here = fitted(classifier())
     with multiprocessing.get_context("fork").Pool(3) as pool:
         there = pool.map(fitted, [classifier()] * 3, chunksize=1)
-    insist_all_different([here, *there, fitted(classifier())])
+    require_all_different([here, *there, fitted(classifier())])
 
 
 def test_a_child_and_its_parent_share_nothing_from_the_first_byte() -> None:
@@ -95,7 +95,7 @@ def test_a_child_and_its_parent_share_nothing_from_the_first_byte() -> None:
 def test_clones_and_pickles_share_nothing() -> None:
     original = classifier().fit(X, Y)
     copies = [clone(original), pickle.loads(pickle.dumps(original)), make_pipeline(clone(original))[0]]
-    insist_all_different([(tuple(each.fit(X, Y).coef_.ravel()),) for each in (original, *copies)])
+    require_all_different([(tuple(each.fit(X, Y).coef_.ravel()),) for each in (original, *copies)])
 
 
 @pytest.mark.parametrize("source", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
@@ -163,7 +163,7 @@ def runs_over(risk: sv.Risk) -> tuple[object, ...]:
 def test_the_client_draws_and_its_workers_never(workers: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """And runs over the same workers share nothing."""
     risk, watch = spread(workers), Watch(monkeypatch)
-    insist_all_different([runs_over(risk) for _ in range(2)])
+    require_all_different([runs_over(risk) for _ in range(2)])
     assert watch.threads == {threading.current_thread().name}
 
 
@@ -193,4 +193,4 @@ def test_whole_fits_on_workers_share_nothing() -> None:
         Client(cluster) as client,
     ):
         there = client.gather(client.map(fit_on_a_worker, range(4), pure=False))
-    insist_all_different([fitted(classifier()), *there])
+    require_all_different([fitted(classifier()), *there])

@@ -8,10 +8,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 from tests import problems
 from tests.doubles import Recorder, WatchedRisk
 
@@ -22,43 +22,43 @@ def oracle(risk: object, seed: int = 0) -> Oracle:
     return Oracle(risk, Ledger(BUDGET).run(BUDGET), SimulatedNoise(seed))  # type: ignore[arg-type]
 
 
-QUESTIONS = {
-    Query.GRADIENT: lambda ask, units: ask.gradient(np.ones(5), units),
-    Query.HESSIAN: lambda ask, units: ask.hessian(np.ones(5), units),
-    Query.GRAM: lambda ask, units: ask.gram(units),
-    Query.GRAM_DIAGONAL: lambda ask, units: ask.gram_diagonal(units),
-    Query.SCORES: lambda ask, units: ask.score_moment(np.ones(5), units),
-    Query.INFORMATION: lambda ask, units: ask.information(np.ones(5), units),
-    Query.MOMENTS: lambda ask, units: ask.moments(units),
-    Query.TRIALS: lambda ask, units: ask.trials(np.ones(5), np.eye(5)[:3], units),
-    Query.GRADIENT_NORM: lambda ask, units: ask.gradient_norm(np.ones(5), units),
-    Query.EIGENVALUE: lambda ask, units: ask.smallest_eigenvalue(np.ones(5), units),
-    Query.LINE_SEARCH: lambda ask, units: ask.backtrack(
+QUERIES = {
+    QueryKind.GRADIENT: lambda ask, units: ask.gradient(np.ones(5), units),
+    QueryKind.HESSIAN: lambda ask, units: ask.hessian(np.ones(5), units),
+    QueryKind.GRAM: lambda ask, units: ask.gram(units),
+    QueryKind.GRAM_DIAGONAL: lambda ask, units: ask.gram_diagonal(units),
+    QueryKind.SCORES: lambda ask, units: ask.score_moment(np.ones(5), units),
+    QueryKind.INFORMATION: lambda ask, units: ask.information(np.ones(5), units),
+    QueryKind.MOMENTS: lambda ask, units: ask.moments(units),
+    QueryKind.TRIALS: lambda ask, units: ask.trials(np.ones(5), np.eye(5)[:3], units),
+    QueryKind.GRADIENT_NORM: lambda ask, units: ask.gradient_norm(np.ones(5), units),
+    QueryKind.EIGENVALUE: lambda ask, units: ask.smallest_eigenvalue(np.ones(5), units),
+    QueryKind.LINE_SEARCH: lambda ask, units: ask.backtrack(
         np.ones(5), -np.ones(5), np.array([1.0, 0.5]), np.zeros(2), units
     ),
 }
 
 
-@pytest.mark.parametrize("query", QUESTIONS)
-def test_every_question_is_charged_once_at_the_price_it_names(query: Query) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_is_charged_once_at_the_price_it_names(query: QueryKind) -> None:
     ledger = Ledger(BUDGET)
     ask = Oracle(problems.logistic(), ledger.run(BUDGET), SimulatedNoise(0))
     units = ask.units_left // 3
-    QUESTIONS[query](ask, units)
+    QUERIES[query](ask, units)
     (grant,) = ledger.history
     assert grant.event.query is query
     assert units * (1 - 1e-9) <= grant.units <= units
 
 
-@pytest.mark.parametrize("query", QUESTIONS)
-def test_a_refused_question_never_touches_data(query: Query) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_refused_query_never_touches_data(query: QueryKind) -> None:
     risk = WatchedRisk(problems.logistic())
     ask = oracle(risk)
-    QUESTIONS[query](ask, ask.units_left)
+    QUERIES[query](ask, ask.units_left)
     assert risk.touched == 1
     for units in (ask.units_left + 1, 10**9, 0, -5):
         with pytest.raises(sv.errors.BudgetExceeded):
-            QUESTIONS[query](ask, units)
+            QUERIES[query](ask, units)
     assert risk.touched == 1
 
 
@@ -71,14 +71,14 @@ def test_the_charge_comes_before_the_data(monkeypatch: pytest.MonkeyPatch) -> No
         raise sv.errors.BudgetExceeded("refused")
 
     monkeypatch.setattr(type(ask._run), "charge", lambda self, event: refuse(event))
-    for question in QUESTIONS.values():
+    for query in QUERIES.values():
         with pytest.raises(sv.errors.BudgetExceeded):
-            question(ask, ask.units_left // 3)
+            query(ask, ask.units_left // 3)
     assert risk.touched == 0
 
 
 @pytest.mark.parametrize("parts", [*range(1, 21), 50, 99, 100, 333, 512, 777, 999, 1000])
-def test_a_budget_split_in_k_allows_exactly_k_questions(parts: int) -> None:
+def test_a_budget_split_in_k_allows_exactly_k_queries(parts: int) -> None:
     risk = WatchedRisk(problems.logistic(n=20, dim=2))
     ledger = Ledger(BUDGET)
     run = ledger.run(BUDGET)
@@ -96,18 +96,18 @@ def test_a_budget_split_in_k_allows_exactly_k_questions(parts: int) -> None:
 @pytest.mark.parametrize(
     ("query", "sensitivity"),
     [
-        (Query.GRADIENT, lambda risk: risk.bounds.gradient(np.ones(5))),
-        (Query.HESSIAN, lambda risk: risk.bounds.hessian(np.ones(5))),
-        (Query.GRAM, lambda risk: risk.bounds.gram()),
-        (Query.GRAM_DIAGONAL, lambda risk: risk.bounds.gram_diagonal()),
-        (Query.SCORES, lambda risk: risk.bounds.score_moment(np.ones(5))),
-        (Query.INFORMATION, lambda risk: risk.bounds.information(np.ones(5))),
-        (Query.TRIALS, lambda risk: risk.bounds.trials(np.ones(5), np.eye(5)[:3])),
-        (Query.GRADIENT_NORM, lambda risk: risk.bounds.gradient_norm(np.ones(5))),
-        (Query.EIGENVALUE, lambda risk: risk.bounds.smallest_eigenvalue(np.ones(5))),
+        (QueryKind.GRADIENT, lambda risk: risk.bounds.gradient(np.ones(5))),
+        (QueryKind.HESSIAN, lambda risk: risk.bounds.hessian(np.ones(5))),
+        (QueryKind.GRAM, lambda risk: risk.bounds.gram()),
+        (QueryKind.GRAM_DIAGONAL, lambda risk: risk.bounds.gram_diagonal()),
+        (QueryKind.SCORES, lambda risk: risk.bounds.score_moment(np.ones(5))),
+        (QueryKind.INFORMATION, lambda risk: risk.bounds.information(np.ones(5))),
+        (QueryKind.TRIALS, lambda risk: risk.bounds.trials(np.ones(5), np.eye(5)[:3])),
+        (QueryKind.GRADIENT_NORM, lambda risk: risk.bounds.gradient_norm(np.ones(5))),
+        (QueryKind.EIGENVALUE, lambda risk: risk.bounds.smallest_eigenvalue(np.ones(5))),
     ],
 )
-def test_the_noise_released_has_the_scale_that_was_charged(query: Query, sensitivity) -> None:  # type: ignore[no-untyped-def]
+def test_the_noise_released_has_the_scale_that_was_charged(query: QueryKind, sensitivity) -> None:  # type: ignore[no-untyped-def]
     """Scale >= Delta/mu by the ledger's own history, and the noise has that scale: 4,000 or more normal
     variables have a sample deviation within 6 % of the truth but for 1e-7."""
     risk = problems.logistic()
@@ -115,9 +115,9 @@ def test_the_noise_released_has_the_scale_that_was_charged(query: Query, sensiti
     ledger = Ledger(BUDGET)
     ask = Oracle(risk, ledger.run(BUDGET), noise)
     units = ask.units_left // 5000
-    answers = [QUESTIONS[query](ask, units)]
+    answers = [QUERIES[query](ask, units)]
     while len(answers) * noise.tape[0].size < 4000:
-        answers.append(QUESTIONS[query](ask, units))
+        answers.append(QUERIES[query](ask, units))
     errors = np.concatenate([(a - b) for a, b in zip(noise.tape, noise.exact, strict=True)])
     charged = ledger.history[0].event
     assert charged.sensitivity >= sensitivity(risk)
@@ -150,17 +150,17 @@ def test_groups_that_are_none_are_refused_before_a_charge(groups: list[object]) 
     assert ask.units_left == before
 
 
-def test_a_reshaped_oracle_asks_the_same_run_and_reshaping_costs_nothing() -> None:
+def test_a_preconditioned_oracle_asks_the_same_run_and_reshaping_costs_nothing() -> None:
     risk = problems.logistic()
     ledger = Ledger(BUDGET)
     ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
-    geometry = Geometry(scale=np.full(5, 2.0), cap=0.5)
+    preconditioner = Preconditioner(scale=np.full(5, 2.0), cap=0.5)
     before = ask.units_left
-    inside = ask.reshaped(geometry)
+    inside = ask.preconditioned(preconditioner)
     assert ask.units_left == before
-    for question in QUESTIONS.values():
-        question(inside, before // 20)
-    assert [grant.event.query for grant in ledger.history] == list(QUESTIONS)
+    for query in QUERIES.values():
+        query(inside, before // 20)
+    assert [grant.event.query for grant in ledger.history] == list(QUERIES)
     assert ask.units_left == inside.units_left < before
     assert inside.problem.influence == 0.5
     batched = inside.problem

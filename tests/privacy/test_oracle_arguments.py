@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting.events import GaussianEvent, Query
+from sottovoce.accounting.events import GaussianEvent, QueryKind
 from sottovoce.privacy.bounds import norm_above
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Gradient
+from sottovoce.queries import Gradient
 from tests import charges
 
 DIM = 4
@@ -117,7 +117,7 @@ def hostile_units(rng: np.random.Generator, left: int) -> Any:
 
 
 def ask_something(rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-    """A question with hostile numbers, and the direction it is about."""
+    """A query with hostile numbers, and the direction it is about."""
     p = hostile_direction(rng)
     flat = np.resize(np.asarray(p, dtype=np.float64).ravel(), DIM)
     w = [np.zeros(DIM), np.full(DIM, 1e-200), np.ones(DIM), np.full(DIM, SUBNORMAL), flat][rng.integers(5)]
@@ -138,7 +138,7 @@ def ask_something(rng: np.random.Generator) -> tuple[Any, np.ndarray]:
     if rng.random() < 0.1:
         required = required[:-1]
     steps: Any = (np.stack([flat, 0.5 * flat]), flat, np.zeros((0, DIM)), [p], 3.0)[rng.integers(5)]
-    questions = (
+    queries = (
         lambda ask, units: ask.backtrack(w, p, lengths, required, units),
         lambda ask, units: ask.grid(w, p, length, shrink, count, units),
         lambda ask, units: ask.trials(w, steps, units),
@@ -149,12 +149,12 @@ def ask_something(rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         lambda ask, units: ask.smallest_eigenvalue(w, units),
         lambda ask, units: ask.value(w, units),
     )
-    return questions[rng.choice(9, p=[0.3, 0.3, 0.1, 0.15, 0.03, 0.03, 0.03, 0.03, 0.03])], flat
+    return queries[rng.choice(9, p=[0.3, 0.3, 0.1, 0.15, 0.03, 0.03, 0.03, 0.03, 0.03])], flat
 
 
 def one_case(seed: int) -> str:
     rng = np.random.default_rng(seed)
-    question, along = ask_something(rng)
+    query, along = ask_something(rng)
     answers, noise = [], Bare()
     units = hostile_units(rng, sv.Ledger(BUDGET).units_cap)
     for risk in neighbours(rng, along):
@@ -162,7 +162,7 @@ def one_case(seed: int) -> str:
         noise = Bare()
         ask = Oracle(risk, ledger.run(BUDGET), noise)  # type: ignore[arg-type]
         try:
-            question(ask, units)
+            query(ask, units)
         except (sv.errors.ParameterError, sv.errors.BudgetExceeded):
             assert not ledger.history, f"case {seed}: refused after the charge"
             answers.append(None)
@@ -170,7 +170,7 @@ def one_case(seed: int) -> str:
         (grant,) = ledger.history
         answers.append((noise.exact[-1], grant.event))
     if answers[0] is None or answers[1] is None:
-        assert answers == [None, None], f"case {seed}: one record decides whether a question is refused"
+        assert answers == [None, None], f"case {seed}: one record decides whether a query is refused"
         return "refused"
     (first, event), (second, _) = answers
     moved, allowed = float(np.linalg.norm(first - second)), noise.allowed
@@ -184,9 +184,9 @@ def one_case(seed: int) -> str:
 
 @pytest.mark.long
 def test_no_argument_moves_an_answer_past_what_was_charged() -> None:
-    """1,500 questions; each kind is answered often enough to count."""
+    """1,500 queries; each kind is answered often enough to count."""
     seen = [one_case(seed) for seed in range(1500)]
-    for query in (Query.LINE_SEARCH, Query.TRIALS, Query.CURVATURE_PRODUCT):
+    for query in (QueryKind.LINE_SEARCH, QueryKind.TRIALS, QueryKind.CURVATURE_PRODUCT):
         assert seen.count(query.name) >= 10
     assert seen.count("refused") >= 200
 

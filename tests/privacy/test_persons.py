@@ -18,7 +18,7 @@ from sottovoce.estimators.held_out import Split
 from sottovoce.losses import Logistic, PseudoHuber
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from tests.doubles import Recorder
 
 DIM, OTHERS = 4, 6
@@ -134,12 +134,14 @@ def test_a_person_whose_rows_agree_attains_the_bounds(rows: int) -> None:
 
 def test_influence_is_capped_row_by_row_and_a_person_moves_no_further() -> None:
     rng, u = np.random.default_rng(5), np.array([2.0, 0.0, 1.0, 0.0])
-    geometry = Geometry(scale=np.array([9.0, 1.0, 0.3, 1.0]), cap=1.5)
+    preconditioner = Preconditioner(scale=np.array([9.0, 1.0, 0.3, 1.0]), cap=1.5)
     step = 0.2 * np.ones(DIM)
-    null = risk(np.zeros((0, DIM)), np.zeros(0), persons=OTHERS + 1).reshaped(geometry)
+    null = risk(np.zeros((0, DIM)), np.zeros(0), persons=OTHERS + 1).preconditioned(preconditioner)
     for rows in (1, 3, 40):
         for kind in ("alike", "opposite", "random"):
-            held = risk(ball(rng, rows, kind), np.full(rows, -1), persons=OTHERS + 1).reshaped(geometry)
+            held = risk(ball(rng, rows, kind), np.full(rows, -1), persons=OTHERS + 1).preconditioned(
+                preconditioner
+            )
             for name, move in moves(held, null, u, step).items():
                 assert move <= bounds(held, Relation.ZERO_OUT, u, step)[name], (name, rows, kind)
 

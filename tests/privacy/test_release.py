@@ -7,12 +7,12 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.events import GaussianEvent, PureEvent, Query
+from sottovoce.accounting.events import GaussianEvent, PureEvent, QueryKind
 from sottovoce.privacy import release
 from sottovoce.privacy.noise import ExactNoise, SimulatedNoise, calibrate
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.prices import Prices
-from sottovoce.questions import Gradient
+from sottovoce.queries import Gradient
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-6)
@@ -20,11 +20,11 @@ BUDGET = sv.Budget(epsilon=1.0, delta=1e-6)
 
 def test_a_paid_answer_is_drawn_once() -> None:
     """A second draw would be a second answer about the same data, for nothing."""
-    noising = calibrate(1.0, 0.01, 2)
-    event = GaussianEvent(Query.GRADIENT, noising.sensitivity, noising.scale, 2, noising.step)
+    calibrated = calibrate(1.0, 0.01, 2)
+    event = GaussianEvent(QueryKind.GRADIENT, calibrated.sensitivity, calibrated.scale, 2, calibrated.step)
     ledger = Ledger(BUDGET)
     units, (paid,) = release.gaussian(
-        ledger.run(BUDGET), SimulatedNoise(0), event, (noising, lambda: np.zeros(2))
+        ledger.run(BUDGET), SimulatedNoise(0), event, (calibrated, lambda: np.zeros(2))
     )
     assert [grant.units for grant in ledger.history] == [units]
     assert paid.draw().shape == (2,)
@@ -32,8 +32,8 @@ def test_a_paid_answer_is_drawn_once() -> None:
         paid.draw()
 
 
-def test_a_method_cannot_bring_a_question_with_a_bound_of_its_own() -> None:
-    class Cheap(Gradient):  # type: ignore[misc]  # questions are final: this is the attack
+def test_a_method_cannot_bring_a_query_with_a_bound_of_its_own() -> None:
+    class Cheap(Gradient):  # type: ignore[misc]  # queries are final: this is the attack
         def moves(self, bounds: object) -> float:
             return 1e-12
 
@@ -51,7 +51,7 @@ def test_a_method_cannot_bring_a_question_with_a_bound_of_its_own() -> None:
 class _CheapSearch:
     """Compares an exact gradient, at a sensitivity of next to nothing."""
 
-    kind = Query.LINE_SEARCH
+    kind = QueryKind.LINE_SEARCH
 
     def admitted(self, problem: object) -> _CheapSearch:
         return self
@@ -67,9 +67,9 @@ def test_prices_answer_nothing_and_agree_with_the_oracle() -> None:
     risk, ledger = problems.logistic(), Ledger(BUDGET)
     prices = Prices(risk.bounds, ledger.run(BUDGET))
     ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
-    question = Gradient(np.ones(5))
-    assert prices.price(question, 0.01) == ask.price(question, 0.01)
-    assert prices.noising(question, 10**9).scale == ask.ask(question, 10**9).scale
+    query = Gradient(np.ones(5))
+    assert prices.price(query, 0.01) == ask.price(query, 0.01)
+    assert prices.calibrated(query, 10**9).scale == ask.ask(query, 10**9).scale
     with pytest.raises(sv.errors.ParameterError, match="oracle"):
         prices.gradient(np.ones(5), 10**9)
     assert len(ledger.history) == 1
@@ -96,15 +96,15 @@ def test_what_other_code_says_of_records_is_withheld(failure: type[Exception]) -
     def compute() -> np.ndarray:
         raise failure("margin 0.73 of a patient")
 
-    noising = calibrate(1.0, 0.01, 2)
-    event = GaussianEvent(Query.GRADIENT, noising.sensitivity, noising.scale, 2, noising.step)
+    calibrated = calibrate(1.0, 0.01, 2)
+    event = GaussianEvent(QueryKind.GRADIENT, calibrated.sensitivity, calibrated.scale, 2, calibrated.step)
     ledger = Ledger(BUDGET)
     run = ledger.run(BUDGET)
-    _, (paid,) = release.gaussian(run, SimulatedNoise(0), event, (noising, compute))
+    _, (paid,) = release.gaussian(run, SimulatedNoise(0), event, (calibrated, compute))
     with pytest.raises(sv.errors.DataError) as first:
         paid.draw()
     with pytest.raises(sv.errors.DataError) as second:
-        release.pure(run, PureEvent(Query.SELECTION, 1e-3), compute)
+        release.pure(run, PureEvent(QueryKind.SELECTION, 1e-3), compute)
     for refused in (first, second):
         assert "0.73" not in str(refused.value)
         assert refused.value.__cause__ is refused.value.__context__ is None

@@ -15,8 +15,8 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import ResidualBands
-from sottovoce.questions.residuals import BANDS, edges
+from sottovoce.queries import ResidualBands
+from sottovoce.queries.residuals import BANDS, edges
 
 N = 40
 
@@ -60,8 +60,8 @@ def test_no_neighbour_moves_the_counts_past_what_is_charged_and_some_attain_it(w
         counts[0] = 1.0
     w = np.array([2.0, -1.0, 0.5])
     before = risk(X, y, counts)
-    here, question = bands(before, w), ResidualBands(w)
-    charged = question.moves(before.bounds)
+    here, query = bands(before, w), ResidualBands(w)
+    charged = query.moves(before.bounds)
     worst = 0.0
     for _ in range(600):
         other, target = X.copy(), y.copy()
@@ -71,7 +71,7 @@ def test_no_neighbour_moves_the_counts_past_what_is_charged_and_some_attain_it(w
         worst = max(worst, float(np.linalg.norm(bands(risk(other, target, counts), w) - here)))
     assert worst <= charged
     assert worst == pytest.approx(math.sqrt(2.0) / N, rel=1e-9)
-    zeroed = question.moves(replace(before.bounds, relation=Relation.ZERO_OUT))
+    zeroed = query.moves(replace(before.bounds, relation=Relation.ZERO_OUT))
     assert zeroed == pytest.approx(1.0 / N, rel=1e-6)
 
 

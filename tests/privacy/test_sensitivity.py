@@ -18,7 +18,7 @@ from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.plain import (
-    Query,
+    QueryKind,
     arguments,
     mean_gradient,
     mean_hessian,
@@ -41,7 +41,7 @@ SLACK = 1.0 + 1e-9
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def moved(query: Query, loss: Loss, case: Neighbours) -> float:
+def moved(query: QueryKind, loss: Loss, case: Neighbours) -> float:
     """Distance between the query's answers on the two data sets."""
     before, after = (np.asarray(query(loss, X, y, case.weights)) for X, y in case.sides)
     return float(np.linalg.norm(before - after))

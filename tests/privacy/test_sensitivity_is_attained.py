@@ -17,7 +17,7 @@ from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.plain import (
     TARGET_REACH,
-    Query,
+    QueryKind,
     arguments,
     mean_gradient,
     mean_hessian,
@@ -60,7 +60,9 @@ class Stage:
         x[direction] = sign * math.sqrt(1.0 - x[0] ** 2)
         return x, 1.0
 
-    def move(self, query: Query, one: tuple[Vector, float], other: tuple[Vector, float], n: int = 3) -> float:
+    def move(
+        self, query: QueryKind, one: tuple[Vector, float], other: tuple[Vector, float], n: int = 3
+    ) -> float:
         """Movement when `one` is replaced by `other` among n records."""
         rest = [self.record(0.5, 2)] * (n - 1)
         sides = []

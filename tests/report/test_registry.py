@@ -46,7 +46,7 @@ LISTED = {
 }
 
 
-def insist_valid(found: dict[str, Any]) -> None:
+def require_valid(found: dict[str, Any]) -> None:
     assert set(found) == {"url_slug", "status", "tier", "deployment"}
     assert found["status"] == "Draft"
     assert found["tier"] in (1, 2, 3)
@@ -79,7 +79,7 @@ def test_an_entry_is_valid_and_survives_yaml(
 ) -> None:
     model = sv.fit(data, schema, epsilon=1.0, delta=1e-6, **options)
     found = entry(model.result, model.card(), Publication())
-    insist_valid(found)
+    require_valid(found)
     assert yaml.safe_load(as_yaml(found)) == found
     stated = found["deployment"]["privacy_loss"]
     assert stated["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
@@ -90,7 +90,7 @@ def test_an_entry_is_valid_and_survives_yaml(
         model.card(),
         Publication(curators=("Us",), region="EU", sector="Energy", published="2026-11-18", authors=("Me",)),
     )
-    insist_valid(filled)
+    require_valid(filled)
     assert len(blanks(filled)) < len(blanks(found))
 
 
@@ -109,7 +109,7 @@ def test_the_command_writes_the_entry_and_lists_its_blanks(data: Path, tmp_path:
     ran = CliRunner().invoke(app, given)
     assert ran.exit_code == 0, ran.output
     found = yaml.safe_load(place.read_text(encoding="utf-8"))
-    insist_valid(found)
+    require_valid(found)
     assert found["deployment"]["basic"]["data_curators"] == ["A clinic"]
     listed = json.loads(ran.output)["blanks"]
     assert "deployment.basic.data_product_region" in listed
@@ -126,7 +126,7 @@ def test_what_is_not_private_or_not_dated_is_not_registered() -> None:
     private = sv.minimize(problems.logistic(), budget=budget)
     with pytest.raises(sv.errors.ParameterError):
         entry(private, Card(), Publication())
-    insist_valid(entry(private, Card(), Publication(published="2026-11-18")))
+    require_valid(entry(private, Card(), Publication(published="2026-11-18")))
     for wrong in ({"sector": "Circus"}, {"published": "1.1.2026"}):
         with pytest.raises(sv.errors.ParameterError):
             Publication(**wrong)  # type: ignore[arg-type]

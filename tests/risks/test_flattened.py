@@ -8,30 +8,30 @@ from scipy import sparse
 
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
-from sottovoce.questions import Flattening, Geometry
+from sottovoce.queries import LowRankShrinkage, Preconditioner
 from sottovoce.risks.softmax import SoftmaxRisk
 
 N, COLUMNS = 120, 6
 
 
-def a_flattening(rng, *, orthonormal=True):
+def a_shrinkage(rng, *, orthonormal=True):
     directions = rng.normal(size=(COLUMNS, 2))
     if orthonormal:
-        return Flattening(np.linalg.qr(directions)[0], np.array([0.05, 0.6]))
+        return LowRankShrinkage(np.linalg.qr(directions)[0], np.array([0.05, 0.6]))
     first = directions[:, :1] / np.linalg.norm(directions[:, 0])
-    return Flattening(1.9 * np.hstack([first, first]), np.array([0.05, 0.1]))
+    return LowRankShrinkage(1.9 * np.hstack([first, first]), np.array([0.05, 0.1]))
 
 
-def dense(flattening):
-    shorter = np.diag(1.0 - flattening.factors)
-    return np.eye(COLUMNS) - flattening.directions @ shorter @ flattening.directions.T
+def dense(shrinkage):
+    shorter = np.diag(1.0 - shrinkage.factors)
+    return np.eye(COLUMNS) - shrinkage.directions @ shorter @ shrinkage.directions.T
 
 
 @pytest.mark.parametrize("csr", [False, True])
 @pytest.mark.parametrize("orthonormal", [True, False])
-def test_a_flattening_answers_as_the_matrix_it_stands_for(csr, orthonormal):
+def test_a_shrinkage_answers_as_the_matrix_it_stands_for(csr, orthonormal):
     rng = np.random.default_rng(3)
-    flattening = a_flattening(rng, orthonormal=orthonormal)
+    shrinkage = a_shrinkage(rng, orthonormal=orthonormal)
     what = {
         "scale": rng.uniform(0.5, 2.0, COLUMNS),
         "shift": np.append(rng.normal(size=COLUMNS - 1) * 0.2, 0.0),
@@ -42,8 +42,8 @@ def test_a_flattening_answers_as_the_matrix_it_stands_for(csr, orthonormal):
     held = Records.from_arrays(
         sparse.csr_array(X) if csr else X, rng.integers(0, 3, N), labels=(0, 1, 2), radius=4.0, constant=True
     )
-    short = SoftmaxRisk(held).reshaped(Geometry(flattening=flattening, **what))
-    full = SoftmaxRisk(held).reshaped(Geometry(turn=dense(flattening), **what))
+    short = SoftmaxRisk(held).preconditioned(Preconditioner(shrinkage=shrinkage, **what))
+    full = SoftmaxRisk(held).preconditioned(Preconditioner(turn=dense(shrinkage), **what))
     u = rng.normal(size=3 * COLUMNS)
     counts = [risk.sums._records._rows.weights for risk in (short, full)]
     np.testing.assert_allclose(*counts, rtol=1e-10)
@@ -52,22 +52,22 @@ def test_a_flattening_answers_as_the_matrix_it_stands_for(csr, orthonormal):
     np.testing.assert_allclose(short.gram(), full.gram(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(short.gram_diagonal(), full.gram_diagonal(), rtol=1e-9, atol=1e-12)
     for risk in (short, full):
-        back = risk._geometry.from_user(risk._geometry.to_user(u))
+        back = risk._preconditioner.from_user(risk._preconditioner.to_user(u))
         np.testing.assert_allclose(back, u, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("orthonormal", [True, False])
-def test_no_row_is_longer_than_the_longest_of_a_flattening(orthonormal):
+def test_no_row_is_longer_than_the_longest_of_a_shrinkage(orthonormal):
     """Directions that are not at right angles lengthen rows: the bound sees it."""
-    flattening = a_flattening(np.random.default_rng(5), orthonormal=orthonormal)
+    shrinkage = a_shrinkage(np.random.default_rng(5), orthonormal=orthonormal)
     scale = np.linspace(0.5, 2.0, COLUMNS)
-    geometry = Geometry(scale=scale, cap=1.0, flattening=flattening)
-    found = float(np.linalg.norm(geometry.matrix, 2))
-    assert found <= geometry.norm
+    preconditioner = Preconditioner(scale=scale, cap=1.0, shrinkage=shrinkage)
+    found = float(np.linalg.norm(preconditioner.matrix, 2))
+    assert found <= preconditioner.norm
     assert found > 2.1 or orthonormal
-    assert flattening.norm <= 1.0 + 1e-8 or not orthonormal
-    V, shorter = np.abs(flattening.directions), np.diag(1.0 - flattening.factors)
-    assert np.linalg.norm((np.eye(COLUMNS) + V @ shorter @ V.T) * scale, 2) <= geometry.stretch
+    assert shrinkage.norm <= 1.0 + 1e-8 or not orthonormal
+    V, shorter = np.abs(shrinkage.directions), np.diag(1.0 - shrinkage.factors)
+    assert np.linalg.norm((np.eye(COLUMNS) + V @ shorter @ V.T) * scale, 2) <= preconditioner.stretch
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_no_row_is_longer_than_the_longest_of_a_flattening(orthonormal):
         (np.ones(3), [0.5]),
     ],
 )
-def test_what_is_no_flattening_is_refused(directions, factors):
+def test_what_is_no_shrinkage_is_refused(directions, factors):
     with pytest.raises(ParameterError):
-        Flattening(directions, np.array(factors))
+        LowRankShrinkage(directions, np.array(factors))
 
 
-def test_a_geometry_is_turned_or_flattened_and_by_its_own_columns():
-    flattening = a_flattening(np.random.default_rng(1))
+def test_a_preconditioner_is_turned_or_flattened_and_by_its_own_columns():
+    shrinkage = a_shrinkage(np.random.default_rng(1))
     with pytest.raises(ParameterError, match="not both"):
-        Geometry(scale=np.ones(COLUMNS), cap=1.0, turn=np.eye(COLUMNS), flattening=flattening)
+        Preconditioner(scale=np.ones(COLUMNS), cap=1.0, turn=np.eye(COLUMNS), shrinkage=shrinkage)
     with pytest.raises(ParameterError, match="columns"):
-        Geometry(scale=np.ones(COLUMNS + 1), cap=1.0, flattening=flattening)
+        Preconditioner(scale=np.ones(COLUMNS + 1), cap=1.0, shrinkage=shrinkage)
     with pytest.raises(ValueError, match="read-only"):
-        flattening.factors[0] = 1.0
+        shrinkage.factors[0] = 1.0

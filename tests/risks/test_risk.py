@@ -180,7 +180,7 @@ def test_answers_stay_finite_at_the_largest_weights_allowed(form):
         assert np.isfinite(risk.along(w, w).decrease(1.0))
 
 
-def test_questions_leave_the_askers_arrays_alone():
+def test_queries_leave_the_askers_arrays_alone():
     risk = make(Sigmoid(), Tukey(0.1), intercept=True)
     w, P = np.ones(7), np.ones((2, 7))
     w.flags.writeable = P.flags.writeable = False

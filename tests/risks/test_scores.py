@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, Poisson, PseudoHuber, Sigmoid
-from sottovoce.questions import Geometry, Information, ScoreMoment
+from sottovoce.queries import Information, Preconditioner, ScoreMoment
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
 
@@ -59,12 +59,12 @@ def test_residuals_and_classes_have_the_moments_of_their_scores():
 def test_in_other_coordinates_influence_enters_squared():
     y = np.where(RNG.random(N) < 0.5, 1, -1)
     risk = Risk(Records.from_arrays(X, y, labels=(-1, 1), radius=4.0, intercept=False), Logistic())
-    geometry = Geometry(scale=np.array([1.0, 2.0, 5.0]), cap=1.0)
-    z = X * geometry.scale
+    preconditioner = Preconditioner(scale=np.array([1.0, 2.0, 5.0]), cap=1.0)
+    z = X * preconditioner.scale
     rho = np.linalg.norm(z, axis=1)
     omega = np.minimum(1.0, np.minimum(1.0 / rho, 2.0 / rho**2))
     t = y * (z @ W)
-    inside = risk.reshaped(geometry)
+    inside = risk.preconditioned(preconditioner)
     np.testing.assert_allclose(inside.score_moment(W), mean_outer((omega * expit(-t)) ** 2, z), rtol=1e-6)
     np.testing.assert_allclose(
         inside.information(W), mean_outer(omega**2 * expit(t) * expit(-t), z), rtol=1e-6

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import log_softmax, softmax
 
 import sottovoce as sv
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.methods.registry import METHODS
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
@@ -255,7 +255,7 @@ def test_the_gram_matrix_is_charged_for_columns_and_answers_for_all_weights() ->
     assert ask.gradient(np.zeros(12), units).value.shape == (12,)
     assert ask.hessian(np.zeros(12), units).value.shape == (12, 12)
     entries = {grant.event.query: grant.event.entries for grant in ledger.history}
-    assert entries == {Query.GRAM: 10, Query.GRADIENT: 12, Query.HESSIAN: 78}
+    assert entries == {QueryKind.GRAM: 10, QueryKind.GRADIENT: 12, QueryKind.HESSIAN: 78}
     assert watched.touched == 3
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.contest import stored
 from benchmarks.leaderboard import adassp, contenders, objective, page
-from benchmarks.leaderboard.question import Question, shortlist, tuned
+from benchmarks.leaderboard.query import Query, shortlist, tuned
 from benchmarks.leaderboard.regression import Regression
 from benchmarks.leaderboard.tables import Classification
 from benchmarks.sections import PAGES, marks
@@ -120,7 +120,7 @@ def test_replaced_records_far_on_the_wrong_side_are_the_gaussian_mechanism(epsil
 
 @pytest.mark.parametrize("relation", contenders.RELATIONS)
 def test_adassp_spends_the_whole_of_mu_on_what_a_record_can_move(relation: str, numbers: Regression) -> None:
-    asked, rng = Question(numbers, 1.0, relation), np.random.default_rng(8)
+    asked, rng = Query(numbers, 1.0, relation), np.random.default_rng(8)
     noise = np.array(adassp.scales(asked))
     moved = np.zeros(3)
     for _ in range(600):
@@ -157,12 +157,12 @@ def test_every_contender_learns_with_a_large_budget(
     for board in (signs, numbers):
         taking_part = contenders.of(board)
         if name in taking_part:
-            judged, _ = taking_part[name](Question(board, 8.0, "replace-one"), [3000, 3001])
+            judged, _ = taking_part[name](Query(board, 8.0, "replace-one"), [3000, 3001])
             assert max(loss for loss, _ in judged) < 0.7 * board.judge(np.zeros(4))[0]
 
 
 def test_a_tuned_rival_is_shown_at_the_setting_that_is_best_on_the_seeds_shown(signs: Classification) -> None:
-    asked, best = Question(signs, 1.0, "zero-out"), np.array([3.0, -2.0, 1.0, 0.0])
+    asked, best = Query(signs, 1.0, "zero-out"), np.array([3.0, -2.0, 1.0, 0.0])
 
     def fit(factor: float, seed: int) -> list[np.ndarray]:
         """The trials prefer the setting that fails on the seeds shown."""

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from sottovoce import Budget, Ledger, minimize
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import DataError
 from sottovoce.methods.registry import by_name
-from sottovoce.questions import Derivatives, Questions
+from sottovoce.queries import Derivatives, Queries
 from sottovoce_studies.meter import Meter, Metered, MeteredBatch, Reading
-from sottovoce_studies.problems import insist_present, risk_on
+from sottovoce_studies.problems import require_present, risk_on
 from sottovoce_studies.settings import Cell, Table, Trial
 from sottovoce_studies.trial import Run, perform
 from tests.studies.rows import write_rows
@@ -27,14 +27,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_rows(tmp_path_factory.mktemp("rows")))
 
 
-def test_the_meter_forwards_every_question() -> None:
-    for protocol, proxy in ((Questions, Meter), (Derivatives, MeteredBatch)):
+def test_the_meter_forwards_every_query() -> None:
+    for protocol, proxy in ((Queries, Meter), (Derivatives, MeteredBatch)):
         asked = {name for name in dir(protocol) if not name.startswith("_")}
         assert asked <= set(dir(proxy))
 
 
 @pytest.mark.parametrize("method", ["majorize", "cubic", "2opt-ls", "opt", "tr", "dp-gd"])
-def test_passes_are_the_questions_charged_to_the_ledger(rows: str, method: str) -> None:
+def test_passes_are_the_queries_charged_to_the_ledger(rows: str, method: str) -> None:
     risk = risk_on("ijcnn1", "logistic", rows)
     budget, reading = Budget(epsilon=4.0, delta=1.0 / risk.n), Reading(longest=50)
     ledger = Ledger(budget)
@@ -42,7 +42,7 @@ def test_passes_are_the_questions_charged_to_the_ledger(rows: str, method: str) 
     minimize(risk, budget=budget, method=metered, tolerance=LOOSE.tolerance, ledger=ledger, simulate=3)
     charged = [entry.event.query for entry in ledger.history]
     assert reading.passes == len(charged) > 0
-    assert reading.hessians == sum(query in (Query.HESSIAN, Query.EIGENVALUE) for query in charged)
+    assert reading.hessians == sum(query in (QueryKind.HESSIAN, QueryKind.EIGENVALUE) for query in charged)
 
 
 def test_a_batch_is_a_part_of_a_pass(rows: str) -> None:
@@ -96,8 +96,8 @@ def test_only_the_first_seed_keeps_its_path(rows: str) -> None:
 
 def test_without_ijcnn1_one_line_says_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SOTTOVOCE_DATA", raising=False)
-    insist_present(["covtype"], None)
+    require_present(["covtype"], None)
     with pytest.raises(DataError, match=r"LIBSVM publishes it at https://.*--data PATH, or SOTTOVOCE_DATA"):
-        insist_present(["covtype", "ijcnn1"], None)
+        require_present(["covtype", "ijcnn1"], None)
     with pytest.raises(DataError, match="cannot be read as IJCNN1"):
-        insist_present(["ijcnn1"], str(tmp_path))
+        require_present(["ijcnn1"], str(tmp_path))

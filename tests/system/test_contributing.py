@@ -26,8 +26,8 @@ def test_a_loss_and_a_method_are_added_as_described() -> None:
         exec(compile(content, "CONTRIBUTING.md", "exec", dont_inherit=True), namespace)
 
 
-def test_a_question_is_added_in_five_places(tmp_path: Path) -> None:
-    """The blocks are put into a copy of the source, which then answers the question."""
+def test_a_query_is_added_in_five_places(tmp_path: Path) -> None:
+    """The blocks are put into a copy of the source, which then answers the query."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
     titled = [(rest, content) for rest, content in BLOCK.findall(PAGE) if rest.strip()]
     *edits, (_, script) = titled

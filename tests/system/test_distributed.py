@@ -19,7 +19,7 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce import fitting
-from sottovoce.accounting import Query
+from sottovoce.accounting import QueryKind
 from sottovoce.data import dask as distributed
 from sottovoce.data import partitioned as parts
 from sottovoce.data.dask_partitions import Part, fingerprint
@@ -28,7 +28,7 @@ from sottovoce.errors import ClusterError, DataError, ParameterError
 from sottovoce.privacy import rounding
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 
 N, DIM = 5000, 6
 SECRET = 12345.678
@@ -113,11 +113,11 @@ def test_weights_and_other_coordinates_are_those_of_the_rows_in_memory(client):
     far = sv.Records.from_dask(*chunked, labels=(-1, 1), radius=2.0, client=client, **what)
     near = sv.Records.from_arrays(X, y, labels=(-1, 1), radius=2.0, **{**what, "sample_weight": weights})
     shift = np.append(np.full(DIM, 0.2), 0.0)
-    geometry = Geometry(scale=np.linspace(0.5, 2.0, DIM + 1), cap=1.2, shift=shift, constant=DIM)
+    preconditioner = Preconditioner(scale=np.linspace(0.5, 2.0, DIM + 1), cap=1.2, shift=shift, constant=DIM)
     one, other = (sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(0.1)) for records in (far, near))
     close(answers(far), answers(near))
     np.testing.assert_allclose(one.moments(), other.moments(), rtol=1e-12)
-    inside, beside = one.reshaped(geometry), other.reshaped(geometry)
+    inside, beside = one.preconditioned(preconditioner), other.preconditioned(preconditioner)
     u = np.linspace(-1.0, 1.0, DIM + 1)
     for ask in ("value", "gradient", "hessian"):
         np.testing.assert_allclose(getattr(inside, ask)(u), getattr(beside, ask)(u), atol=1e-12)
@@ -393,7 +393,7 @@ def test_when_the_cluster_is_gone_nothing_is_released_and_the_charge_stays():
     with pytest.raises(ClusterError, match="stays charged") as gone:
         oracle.gradient(np.zeros(DIM), run.share(3))
     assert gone.value.__cause__ is None
-    assert [grant.event.query for grant in ledger.history] == [Query.GRADIENT]
+    assert [grant.event.query for grant in ledger.history] == [QueryKind.GRADIENT]
     assert ledger.units_spent > 0
     with pytest.raises(ClusterError):
         risk.subset(np.arange(10)).gradient(np.zeros(DIM))

@@ -101,7 +101,7 @@ def test_a_failure_for_lack_of_room_is_told_as_such() -> None:
 def test_a_ledger_where_nobody_may_write_is_shown_and_verified(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a read-only mount; root may write anywhere else, so that the question is asked by a double."""
+    """As on a read-only mount; root may write anywhere else, so that the query is asked by a double."""
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     monkeypatch.setattr(ledger_file.LedgerFile, "_is_still", True)
     assert [part.name for part in verify(folder / "budget.db").datasets] == ["claims"]

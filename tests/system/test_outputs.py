@@ -159,13 +159,13 @@ def test_what_came_meanwhile_is_kept_and_what_was_paid_for_too(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that appears between the check and the writing, after the charge."""
-    checked = outputs.insist_free
+    checked = outputs.require_free
 
     def late(*places: object, **options: object) -> None:
         checked(*places, **options)  # type: ignore[arg-type]
         Path("model.json").write_text("mine", encoding="utf-8")
 
-    monkeypatch.setattr(outputs, "insist_free", late)
+    monkeypatch.setattr(outputs, "require_free", late)
     code, said = shell(*FIT, *CHARGED, "-o", "model.json")
     assert code == 0
     assert Path("model.json").read_text(encoding="utf-8") == "mine"

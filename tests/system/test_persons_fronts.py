@@ -19,7 +19,7 @@ from sottovoce import evaluation
 from sottovoce.accounting.relations import Relation
 from sottovoce.cli import app
 from sottovoce.data.persons import Persons
-from sottovoce.evaluation.examination import STEPS
+from sottovoce.evaluation.private_evaluation import STEPS
 from sottovoce.privacy.oracle import CountOracle
 
 BUDGET = sv.Budget(2.0, 1e-5)

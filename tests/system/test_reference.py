@@ -16,7 +16,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "api"
 LISTED = set(
     re.findall(r"^::: (\S+)$", "\n".join(p.read_text("utf-8") for p in PAGES.glob("*.md")), re.MULTILINE)
 )
-ROOMS = ("accounting", "evaluation", "losses", "methods", "questions", "report")
+ROOMS = ("accounting", "evaluation", "losses", "methods", "queries", "report")
 
 
 def documented(value: object) -> bool:

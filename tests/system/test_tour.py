@@ -39,7 +39,7 @@ def test_every_command_of_the_tour_runs(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(SystemExit) as end:
             cli.main()
         assert end.value.code == 0, command
-    _insist_finished(tmp_path)
+    _require_finished(tmp_path)
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_the_tour_ends_with_equal_predictions_everywhere(tmp_path: Path) -> None
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for tool in ("DuckDB", "ONNX Runtime", "scikit-learn"):
         assert f"{tool}: 32,561 rows" in ran.stdout
-    _insist_finished(tmp_path)
+    _require_finished(tmp_path)
     accuracy = json.loads((tmp_path / "model.json").read_text())["figures"][0]
     assert accuracy["high"] > 0.82
     summary = (tmp_path / "summary.csv").read_text().splitlines()
@@ -62,7 +62,7 @@ def test_the_tour_ends_with_equal_predictions_everywhere(tmp_path: Path) -> None
     assert any(line.startswith("age,") for line in summary)
 
 
-def _insist_finished(folder: Path) -> None:
+def _require_finished(folder: Path) -> None:
     model = json.loads((folder / "model.json").read_text())
     assert model["figures"][0]["name"] == "accuracy"
     assert "together (1, 1e-06)" in " ".join(model["result"]["caveats"])

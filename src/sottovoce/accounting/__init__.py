@@ -12,7 +12,7 @@ from sottovoce.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
@@ -35,7 +35,7 @@ __all__ = [
     "MemoryStore",
     "Preset",
     "PureEvent",
-    "Query",
+    "QueryKind",
     "Relation",
     "Renyi",
     "Run",

@@ -109,7 +109,7 @@ SMALLEST_PLAN = 500
 """Numbers that a run of two columns sets lattice noise aside for."""
 
 
-def insist_usable(cap: Budget) -> None:
+def require_usable(cap: Budget) -> None:
     """Refuse, when a ledger is made, a cap under which no run could ever set its lattice noise aside."""
     least = lattice_of_entries(SMALLEST_PLAN)
     if lattice_cap(cap) < least:

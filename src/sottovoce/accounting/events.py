@@ -35,8 +35,8 @@ class Draw(StrEnum):
         return "Mironov, Talwar & Zhang 2019, sampled Gaussian"
 
 
-class Query(StrEnum):
-    """The question whose noisy answer is paid for."""
+class QueryKind(StrEnum):
+    """The query whose noisy answer is paid for."""
 
     GRADIENT = "gradient"
     HESSIAN = "hessian"
@@ -64,7 +64,7 @@ class GaussianEvent:
 
     `step` is the lattice step of exact noise; 0.0 when the noise is continuous."""
 
-    query: Query
+    query: QueryKind
     sensitivity: float
     scale: float
     entries: int
@@ -84,7 +84,7 @@ class GaussianEvent:
 class PureEvent:
     """An answer that is epsilon-differentially private with delta = 0."""
 
-    query: Query
+    query: QueryKind
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class SubsampledGaussianEvent:
     `sensitivity` is that of the batch's answer when one of its records is replaced; of a Poisson batch, when
     one is zeroed out."""
 
-    query: Query
+    query: QueryKind
     sensitivity: float
     scale: float
     entries: int
@@ -153,18 +153,18 @@ class SharedBatchEvent:
 Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent | SharedBatchEvent
 
 
-def asks(event: Event, query: Query) -> bool:
-    """Whether the event answers this question, over all records or of a batch."""
+def asks(event: Event, query: QueryKind) -> bool:
+    """Whether the event answers this query, over all records or of a batch."""
     parts = event.parts if isinstance(event, SharedBatchEvent) else (event,)
     return any(part.query is query for part in parts)
 
 
 def _check_query(event: GaussianEvent | PureEvent | SubsampledGaussianEvent) -> None:
     try:
-        object.__setattr__(event, "query", Query(event.query))
+        object.__setattr__(event, "query", QueryKind(event.query))
     except ValueError:
-        known = ", ".join(query.name for query in Query)
-        raise ParameterError(f"query must be a Query, one of {known}.") from None
+        known = ", ".join(query.name for query in QueryKind)
+        raise ParameterError(f"query must be a QueryKind, one of {known}.") from None
 
 
 def _check_gaussian(event: GaussianEvent | SubsampledGaussianEvent) -> None:

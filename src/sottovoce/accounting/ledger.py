@@ -141,8 +141,8 @@ class Ledger(OnDisk):
         Nothing is set aside: what the run does not charge stays available to others. `unit` is whose data
         the run protects."""
         run = Run(self, budget, name)
-        self._insist_counted_alike(run, unit)
-        self._insist_covered(run, self.left_for(run.identity))
+        self._require_counted_alike(run, unit)
+        self._require_covered(run, self.left_for(run.identity))
         return run
 
     def start(
@@ -162,7 +162,7 @@ class Ledger(OnDisk):
         the same declarations where it stopped."""
         facts = declared or {}
         begun = Run(self, budget, name) if resume is None else resumed(self, budget, name, facts, resume)
-        self._insist_counted_alike(begun, unit)
+        self._require_counted_alike(begun, unit)
         lattice = min(lattice_of_entries(entries), begun.lattice_cap)
         wanted = Totals(begun.units_cap, lattice).less(begun.charged_before)
         if resume is not None and not resume.further:
@@ -172,7 +172,7 @@ class Ledger(OnDisk):
         try:
             taken = self._store.reserve(begun.identity, name, wanted, self._allowed.cap)
             if taken is not None:
-                self._insist_covered(begun, self._allowed.cap.less(taken))
+                self._require_covered(begun, self._allowed.cap.less(taken))
                 raise BudgetExceeded(
                     f"noise on a lattice for a run of this size does not fit into what a ledger of "
                     f"epsilon={self._cap.epsilon:g} allows it, of which other runs hold some. Nothing was "
@@ -191,7 +191,7 @@ class Ledger(OnDisk):
         """The seal of a run's journal when it was last ended."""
         return self._store.sealed(run)
 
-    def _insist_counted_alike(self, run: Run, unit: str) -> None:
+    def _require_counted_alike(self, run: Run, unit: str) -> None:
         if unit_of(unit) != self._unit:
             raise LedgerError(
                 f"this ledger counts for every {self._unit} for life, and here each {unit} counts once. "
@@ -204,7 +204,7 @@ class Ledger(OnDisk):
                 f"relation={self.relation.value!r}), or charge another ledger."
             )
 
-    def _insist_covered(self, run: Run, left: Totals) -> None:
+    def _require_covered(self, run: Run, left: Totals) -> None:
         """Whether what is left covers what the run may yet spend."""
         needed, amount, budget = run.units_cap - run.charged_before.units, self._currency.amount, run.budget
         if needed > left.units:

@@ -28,7 +28,7 @@ class Preset:
 
     `currency` is empty where it is not known, for results that were saved before it was kept. `unit` is whose
     data neighbours differ in, a record's or a person's. Two facts limit a run charged for replacement to that
-    relation. `value_asked`: the value of the risk was among the questions. `counted`: n persons were counted
+    relation. `value_asked`: the value of the risk was among the queries. `counted`: n persons were counted
     instead of declared, so that zeroing one out changes n and with it every sensitivity."""
 
     run: str
@@ -55,7 +55,7 @@ class Preset:
         """How many neighbours of this run's relation lead from one data set to a neighbour under `relation`.
 
         Two lead by zero-out from a record to another in its place: out and in. One suffices for zero-out
-        where replacement was charged: 0 lies in the convex hull of the terms of every question, so no term is
+        where replacement was charged: 0 lies in the convex hull of the terms of every query, so no term is
         longer than the distance charged. None, which is to say that nothing is known, for the value of the
         risk, whose terms are all positive, and where n was counted."""
         if self.relation is relation:

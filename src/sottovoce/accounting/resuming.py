@@ -58,7 +58,7 @@ def resumed(ledger: Ledger, budget: Budget, name: str, declared: Mapping[str, st
     try:
         past = [grant for grant in ledger.history if grant.run_id == identity]
         run = Run(ledger, budget, name, journal=journal, identity=identity, past=past, further=resume.further)
-        _insist_same(journal.header, _header(ledger, run, dataset, declared))
+        _require_same(journal.header, _header(ledger, run, dataset, declared))
         sealed = {ledger.sealed(identity), *(grant.journal for grant in past)} - {""}
         unpaid = journal.charges - {grant.id for grant in past}
         unanswered = [grant for grant in past if not journal.holds(grant.id)]
@@ -85,7 +85,7 @@ def _header(ledger: Ledger, run: Run, dataset: str, declared: Mapping[str, str])
     }
 
 
-def _insist_same(written: Mapping[str, object], now: Mapping[str, object]) -> None:
+def _require_same(written: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Names of what differs are told: declarations are public."""
     before, after = dict(written), dict(now)
     before.pop("format", None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, TypeVar, final
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units
-from sottovoce.accounting.events import Event, Query, SharedBatchEvent, asks
+from sottovoce.accounting.events import Event, QueryKind, SharedBatchEvent, asks
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -115,7 +115,7 @@ class Run:
 
     @property
     def cut_short(self) -> bool:
-        """Whether a question was refused for another reason than that this run's own units were spent."""
+        """Whether a query was refused for another reason than that this run's own units were spent."""
         return self._refused
 
     @property
@@ -242,12 +242,12 @@ class Run:
     def _count(self, grant: Grant) -> None:
         subject = grant.event.subject
         self._on[subject] = self._on.get(subject, 0) + grant.units
-        self._valued = self._valued or asks(grant.event, Query.VALUE)
+        self._valued = self._valued or asks(grant.event, QueryKind.VALUE)
 
     def released(self, grant: Grant, part: int, asked: str, draw: Callable[[], T]) -> T:
         """The answer that the grant paid for, drawn once in the life of the run, whoever goes on with it.
 
-        `asked` names the question. An answer out of several from one secret batch is not drawn again: the
+        `asked` names the query. An answer out of several from one secret batch is not drawn again: the
         batch is lost, and the price was for one."""
         if self._journal is None:
             return draw()

@@ -24,7 +24,7 @@ from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
-    from sottovoce.privacy.noise import Noising
+    from sottovoce.privacy.noise import NoiseCalibration
 
 TARGET = (-1.0, 1.0)
 
@@ -89,7 +89,7 @@ class Tap:
     def simulated(self) -> bool:
         return self._noise.simulated
 
-    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
+    def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         released = self._noise.gaussian(exact, calibration)
         if self._factor != 1.0:
             released = exact + self._factor * (released - exact)
@@ -114,7 +114,7 @@ class Playback:
         self._heard = heard
         self.exact: list[Vector | None] = []
 
-    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
+    def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         self.exact.append(exact.copy())
         answer: Vector = self._heard[len(self.exact) - 1].released
         return answer.copy()

@@ -63,7 +63,7 @@ class ClippedBounds(ConstantBounds):
         return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
 
     def hessian_moves(self) -> float:
-        self._insist_on_matrices()
+        self._require_on_matrices()
         return self._curvature_moves
 
     def eigenvalue_moves(self) -> float:
@@ -101,7 +101,7 @@ class ClippedBounds(ConstantBounds):
     def _pull(self, w: Vector) -> float:
         return float(abs(self.problem.regularizer.curvature(w)).max(initial=0.0))
 
-    def _insist_on_matrices(self) -> None:
+    def _require_on_matrices(self) -> None:
         if self.problem.matrix_free:
             raise ParameterError(
                 f"a Hessian of {self.problem.dim} weights is not formed; its products with vectors are. Use "

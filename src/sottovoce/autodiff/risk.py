@@ -253,7 +253,7 @@ class TorchRisk(Sealed):
         """Refused: a module has no columns to scale."""
         return self.bounds.gram()
 
-    def reshaped(self, geometry: object) -> TorchRisk:
+    def preconditioned(self, preconditioner: object) -> TorchRisk:
         """Refused: a module has no columns to scale."""
         raise ParameterError("a PyTorch module has no columns to give coordinates to.")
 

@@ -125,7 +125,7 @@ class Terms:
         terms = _attempt(lambda: self._at_once(transform, flat, inputs, targets))
         if terms is not None:
             return terms
-        self._insist_differentiable(transform, flat)
+        self._require_differentiable(transform, flat)
 
         def fails(i: int) -> bool:
             one = (inputs[i : i + 1], targets[i : i + 1])
@@ -144,7 +144,7 @@ class Terms:
         terms[broken] = torch.nan
         return terms
 
-    def _insist_differentiable(self, transform: Callable[[Single], Single], flat: Tensor) -> None:
+    def _require_differentiable(self, transform: Callable[[Single], Single], flat: Tensor) -> None:
         """Refuse what PyTorch has no rule for: found out from the made-up example, never from a record."""
         if self._stand_in is None:
             return

@@ -36,7 +36,7 @@ def demo(
 
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.data.records import Records
     from sottovoce.datasets import covertype
     from sottovoce.files import write
@@ -48,7 +48,7 @@ def demo(
 
     budget = Budget(epsilon=epsilon, delta=delta)
     if report != PAGE:
-        insist_free((report,), force=force)
+        require_free((report,), force=force)
     table = covertype.load().two_classes()
     held_out = table.held_out()
     training, test = table.rows(~held_out), table.rows(held_out)

@@ -47,14 +47,14 @@ def export(
     Example: sottovoce export model.json --format sql --table claims -o score.sql
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.errors import ParameterError
     from sottovoce.files import write
     from sottovoce.model import Model
 
     if (kind is Format.SQL) != (table is not None):
         raise ParameterError("--table NAME says which table the SQL scores; it goes with --format sql alone.")
-    insist_free((output,), inputs=(model,), force=force)
+    require_free((output,), inputs=(model,), force=force)
     content = _content(Model.load(model), kind, table or "")
     with place_for(output, force=force) as place:
         write(place, content)

@@ -175,7 +175,7 @@ def fit(
     from sottovoce.accounting.resuming import Resume
     from sottovoce.cli import output as out
     from sottovoce.cli.exits import ExitCode
-    from sottovoce.cli.outputs import insist_free, place_for, save_paid
+    from sottovoce.cli.outputs import place_for, require_free, save_paid
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError
@@ -193,7 +193,7 @@ def fit(
     declared = Schema.load(schema)
     if within is not None:
         declared = replace(declared, within=within)
-    insist_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
+    require_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
     if out.is_watched() and not quiet:
         out.aside(

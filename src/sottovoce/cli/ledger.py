@@ -74,11 +74,11 @@ def show(
     from sottovoce.cli import output as out
 
     if html is not None:
-        from sottovoce.cli.outputs import insist_free, place_for
+        from sottovoce.cli.outputs import place_for, require_free
         from sottovoce.files import write
         from sottovoce.report.ledger import render_ledger
 
-        insist_free((html,), ledger=path, force=force)
+        require_free((html,), ledger=path, force=force)
         page = render_ledger(checked(path))
         with place_for(html, force=force) as html:
             write(html, page)

@@ -15,10 +15,10 @@ import typer
 from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
 from sottovoce.cli.exits import ExitCode
 from sottovoce.errors import DataError, LedgerError
-from sottovoce.files import insist_writable, write
+from sottovoce.files import require_writable, write
 
 
-def insist_free(
+def require_free(
     outputs: Iterable[Path | None],
     *,
     inputs: Iterable[Path | None] = (),
@@ -37,7 +37,7 @@ def insist_free(
             raise DataError(f"{output} is read by this command and never overwritten. Name another file.")
         if any(_same(output, other) for other in taken):
             raise DataError(f"{output} is named for two outputs of this command. Name another file for one.")
-        insist_writable(output)
+        require_writable(output)
         if os.path.lexists(output) and not force:
             raise DataError(f"{output} exists. Name another file, or add --force to replace it.")
         taken.append(output)

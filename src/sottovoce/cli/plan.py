@@ -104,9 +104,9 @@ def plan(
     if curvature is not None and tolerance is None:
         raise ParameterError("--curvature goes with --tolerance, the gradient norm to be certified.")
     if html is not None:
-        from sottovoce.cli.outputs import insist_free
+        from sottovoce.cli.outputs import require_free
 
-        insist_free((html,), inputs=(schema,), force=force)
+        require_free((html,), inputs=(schema,), force=force)
     if rows < 1:
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)

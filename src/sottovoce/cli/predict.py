@@ -27,7 +27,7 @@ def predict(
     Predictions are exact functions of the rows: if these are sensitive, so are the predictions.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.cli.predictions import as_csv
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
@@ -35,7 +35,7 @@ def predict(
     from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
-    insist_free((output,), inputs=(model, data), force=force)
+    require_free((output,), inputs=(model, data), force=force)
     loaded = Model.load(model)
     with waiting(out.is_watched(), f"reading {data.name}"):
         rows = tables.read(

@@ -59,13 +59,13 @@ def recalibrate(
     """
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, save_paid
+    from sottovoce.cli.outputs import require_free, save_paid
     from sottovoce.cli.tables import table_of
     from sottovoce.errors import ParameterError
     from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
-    insist_free((output,), inputs=(model, data), ledger=ledger, force=force)
+    require_free((output,), inputs=(model, data), ledger=ledger, force=force)
     loaded = Model.load(model)
     stated = delta_of(delta)
     if isinstance(stated, str):

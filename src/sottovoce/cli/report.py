@@ -53,7 +53,7 @@ def report(
     """
     from sottovoce.audit.evidence import evidence
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.errors import ParameterError
     from sottovoce.files import read_json, write
     from sottovoce.report import Card, render
@@ -62,7 +62,7 @@ def report(
     if output is None and registry is None:
         raise ParameterError("name a file to write: -o report.html, --registry deployment.yaml, or both.")
     inputs = (run,) if audit is None else (run, audit)
-    insist_free((output, registry), inputs=inputs, ledger=ledger, force=force)
+    require_free((output, registry), inputs=inputs, ledger=ledger, force=force)
     about = Publication(
         curators=tuple(curator or ()),
         region=region,

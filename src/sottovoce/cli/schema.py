@@ -26,13 +26,13 @@ def schema(
     Types, bounds, categories and classes are yours to declare, from what is known without the data.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.data.sources import column_names
     from sottovoce.files import write
 
-    insist_free((output,), inputs=(data,), force=force)
+    require_free((output,), inputs=(data,), force=force)
     names = column_names(table_of(data, query), delimiter=delimiter)
     trimmed = [name.strip() for name in names]
     template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)
@@ -43,7 +43,7 @@ def schema(
     elif not quiet:
         out.say(
             {
-                "Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it.",
+                "Wrote": f"{place}, {len(names)} columns to declare. Replace every query mark in it.",
                 "Check": "The names are the first line of the data. If that is a record, delete this file.",
             }
         )

@@ -50,13 +50,13 @@ def summary(
     Example: sottovoce summary model.json --exp --against health=excellent --per age=10 --level 0.9
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.outputs import insist_free, place_for
+    from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.files import write
     from sottovoce.model import Model
 
     wanted = {csv: "to_csv", html: "to_html", latex: "to_latex"}
     wanted.pop(None, None)
-    insist_free(tuple(wanted), inputs=(model,), force=force)
+    require_free(tuple(wanted), inputs=(model,), force=force)
     found = Model.load(model).summary(
         exp=exp,
         against=against or (),

@@ -102,7 +102,7 @@ class TileWriter:
             _put(tiled, 0, entries(held))
 
     def are_short(self, rows: Compact, radius: float) -> bool:
-        """Whether all rows lie within the radius, by the rule of `insist_short`, each code column counted as
+        """Whether all rows lie within the radius, by the rule of `require_short`, each code column counted as
         if it had one of its features."""
         from sottovoce.data.compiled import columns as compiled
 

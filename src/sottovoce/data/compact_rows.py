@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Mask, Vector
 from sottovoce.data.blocks import Block
 from sottovoce.data.compact import Compact
-from sottovoce.data.rows import Rows, chosen, insist_short
+from sottovoce.data.rows import Rows, chosen, require_short
 from sottovoce.errors import DataError
 
 LEAST_COMPACT = 1.0
@@ -49,7 +49,7 @@ def bound_compact(features: Compact, radius: float, usable: Mask) -> Compact:
     step = features.layout.block_length
     for first in range(0, features.n, step):
         part = features.tiles(first, min(features.n, first + step))
-        insist_short(part.squares(), radius)
+        require_short(part.squares(), radius)
         constant = part.numbers[:, -1]
         if not np.all((constant == 0.0) | (constant == np.float32(features.layout.unit))):
             raise DataError("a compact row has no constant. This is a defect of sottovoce: please report it.")

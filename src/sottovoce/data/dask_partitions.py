@@ -112,13 +112,13 @@ def frame_tasks(frame: Any, schema: Schema, options: dict[str, Any]) -> list[Any
     """A Part to be made of each partition of a dask dataframe."""
     import dask
 
-    from sottovoce.data.sources import insist_present
+    from sottovoce.data.sources import require_present
 
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise ParameterError("with a schema, pass a dask dataframe.")
     assert schema.target is not None
     wanted = [*schema.names, schema.target.name, *schema.weighed_by]
-    insist_present(tuple(wanted), frame.columns)
+    require_present(tuple(wanted), frame.columns)
     bound = dask.delayed(_encoded, pure=False)
     return [bound(part, schema, options) for part in frame[wanted].to_delayed()]
 

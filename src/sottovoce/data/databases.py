@@ -55,7 +55,7 @@ class QuerySource(Source):
 
 
 def _duckdb(place: str, query: str) -> Source:
-    _insist_installed("duckdb")
+    _require_installed("duckdb")
     import duckdb
 
     connection: Any = None
@@ -79,7 +79,7 @@ def _postgresql(place: str, query: str) -> Source:
             "name a PostgreSQL server by postgresql: (from PGHOST, PGUSER, PGPASSWORD and so on) or by "
             "postgresql:SERVICE (from pg_service.conf). Credentials do not belong on a command line."
         )
-    _insist_installed("adbc_driver_postgresql")
+    _require_installed("adbc_driver_postgresql")
     from adbc_driver_postgresql import dbapi
 
     connection: Any = None
@@ -131,6 +131,6 @@ def refused(state: str) -> str:
     )
 
 
-def _insist_installed(module: str) -> None:
+def _require_installed(module: str) -> None:
     if find_spec(module) is None:
         raise ParameterError("reading a database needs the extra sql. Install sottovoce[sql].")

@@ -12,7 +12,7 @@ from sottovoce.data.validation import (
     checked_nonzeros,
     checked_radius,
     declaration_of,
-    insist_rule_for_invalid,
+    require_rule_for_invalid,
 )
 from sottovoce.data.weights import declared_cap
 from sottovoce.errors import ParameterError
@@ -115,7 +115,7 @@ class Doors:
         weighted = schema is not None and schema.is_weighted
         cap = 1.0 if weighted else declared_cap(weight_cap, sample_weight)
         options |= {"weight_cap": weight_cap}
-        insist_rule_for_invalid(invalid)
+        require_rule_for_invalid(invalid)
         held = hold(data, y, sample_weight, client=client, schema=schema, options=options)
         facts = RecordFacts(
             declared=declared,

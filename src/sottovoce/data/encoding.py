@@ -123,7 +123,7 @@ def _indicators(places: Positions, width: int, unit: float) -> Stored:
     return block
 
 
-def insist_type(column: Any, schema: Schema, name: str) -> None:
+def require_type(column: Any, schema: Schema, name: str) -> None:
     """Refuse a column whose type cannot hold a value that the schema declares."""
     if any(isinstance(part, DatePart) and part.source == name for part in schema.columns):
         if not may_hold_moments(column):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sottovoce.data.columns import Target
 from sottovoce.data.compact import Compact
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.persons import insist_key_type, read_keys
+from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
 from sottovoce.data.tables import Rule, Table, encoded_columns, encoded_rows
@@ -82,12 +82,12 @@ def _parts(
     rule = Rule(lenient=invalid == "zero", typed=source.typed)
     for rows, column_of in source.chunks(wanted):
         if not rule.lenient:
-            source.insist_whole()
+            source.require_whole()
         parts.append(encode_part(rows, column_of, schema, aim, rule, weighted))
         n += rows
         for name in keyed_by:
             if source.typed:
-                insist_key_type(column_of(name), name)
+                require_key_type(column_of(name), name)
             keys.extend(read_keys(column_of(name), rows))
     if not n:
         raise DataError("the table has no rows.")
@@ -119,7 +119,7 @@ def bounded(
     from sottovoce.data.records import Records
 
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
-    insist_one_weighing(declared, sample_weight)
+    require_one_weighing(declared, sample_weight)
     held = read_compact(table, declared, invalid=invalid, delimiter=delimiter)
     assert declared.target is not None
     weighing = held.weighing or {"sample_weight": sample_weight, "weight_cap": weight_cap}
@@ -157,7 +157,7 @@ def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
     )
 
 
-def insist_one_weighing(schema: Schema, sample_weight: Any) -> None:
+def require_one_weighing(schema: Schema, sample_weight: Any) -> None:
     """Weights are given by the schema or by the caller."""
     if schema.is_weighted and sample_weight is not None:
         raise ParameterError(

@@ -23,13 +23,13 @@ from sottovoce.arrays import Vector
 from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT
-from sottovoce.data.encoding import insist_type
+from sottovoce.data.encoding import require_type
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.persons import insist_key_type, read_keys
+from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.pieces import Encode, Piece, PieceReader, zeros
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
-from sottovoce.data.sources import column_names, insist_present, located
+from sottovoce.data.sources import column_names, located, require_present
 from sottovoce.data.threads import thread_count
 from sottovoce.errors import DataError
 from sottovoce.machine import memory_told
@@ -76,7 +76,7 @@ class ParquetSource(Sealed):
         wanted = (*_wanted(schema), *schema.keyed_by, *schema.weighed_by)
         spelled = located(wanted, column_names(files[0]))
         for file in files[1:]:
-            insist_present(tuple(spelled.values()), column_names(file))
+            require_present(tuple(spelled.values()), column_names(file))
         return cls(files, _identity(files), schema, radius, lenient, spelled)
 
     @cached_property
@@ -123,28 +123,28 @@ class ParquetSource(Sealed):
     def keys(self) -> list[str | None]:
         """The persons' keys of all rows, in their order; the schema names the column."""
         assert self.schema.person is not None
-        self.insist_unchanged()
+        self.require_unchanged()
         names = (self.spelled[self.schema.person],)
         keys = list[str | None]()
         for chunk in (chunk for file in self.files for chunk in _batches(file, 0, names)):
-            insist_key_type(chunk.column(0), self.schema.person)
+            require_key_type(chunk.column(0), self.schema.person)
             keys += read_keys(chunk.column(0), chunk.num_rows)
         return keys
 
     def counts(self, codes: Codes) -> Vector:
         """What all rows count, by the schema's column of weights and their classes."""
-        self.insist_unchanged()
+        self.require_unchanged()
         names = tuple(self.spelled[name] for name in self.schema.weighed_by)
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, names)) if names else ()
         parts = list[Vector]()
         for chunk in chunks:
-            insist_type(chunk.column(0), self.schema, names[0])
+            require_type(chunk.column(0), self.schema, names[0])
             parts.append(self.schema.weights(chunk.column(0)))
         return self.schema.counts(len(codes), np.concatenate(parts) if parts else None, codes)
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
         """The wanted columns from the row numbered `first` on, as Arrow batches."""
-        self.insist_unchanged()
+        self.require_unchanged()
         for file in self.files:
             held = _footer(file)
             if first >= held.num_rows:
@@ -159,7 +159,7 @@ class ParquetSource(Sealed):
                 if first < chunk.num_rows:
                     yield chunk.slice(first)
                 first = max(0, first - chunk.num_rows)
-        self.insist_unchanged()
+        self.require_unchanged()
 
     @cached_property
     def _in_words(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class ParquetSource(Sealed):
         }
         return tuple(self.spelled[name] for name in words)
 
-    def insist_unchanged(self) -> None:
+    def require_unchanged(self) -> None:
         """Answers about two tables would share one guarantee."""
         if _identity(self.files) != self.identity:
             raise DataError(

@@ -20,7 +20,7 @@ from sottovoce.arrays import Vector
 from sottovoce.data.blocks import Block
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
-from sottovoce.data.files import insist_one_weighing
+from sottovoce.data.files import require_one_weighing
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.record_facts import RecordFacts
@@ -31,8 +31,8 @@ from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
 from sottovoce.data.validation import (
     checked_radius,
     declaration_of,
-    insist_rule_for_invalid,
-    insist_usable,
+    require_rule_for_invalid,
+    require_usable,
 )
 from sottovoce.data.weights import declared_cap, read_weights
 from sottovoce.errors import DataError, ParameterError
@@ -65,11 +65,11 @@ def bounded(
         raise ParameterError("memory must be a whole number of bytes, at least 0.")
     folder = spool_folder(spool)
     radius = checked_radius(radius)
-    insist_rule_for_invalid(invalid)
+    require_rule_for_invalid(invalid)
     source = ParquetSource.open(path, declared_columns, radius=radius, lenient=invalid == "zero")
     scaled = scaled and aim.range is not None
     declared = declaration_of(aim.classes, aim.mapped if scaled else aim.range)
-    insist_one_weighing(declared_columns, sample_weight)
+    require_one_weighing(declared_columns, sample_weight)
     cap = 1.0 if declared_columns.is_weighted else declared_cap(weight_cap, sample_weight)
 
     def encode(values: NDArray[Any]) -> Vector:
@@ -82,7 +82,7 @@ def bounded(
             source.counts(declared.places(rows.targets)) if declared_columns.is_weighted else sample_weight
         )
         weights = read_weights(given, rows.n, cap, usable)
-        insist_usable(usable | (invalid == "zero"))
+        require_usable(usable | (invalid == "zero"))
         rows = rows.reweighted(lambda _: weights)
     facts = RecordFacts(
         declared=declared,
@@ -247,7 +247,7 @@ class SpooledRows(_ParquetRows):
 
         Every pass asks for block 0, which is where a file that has changed is refused."""
         if first == 0:
-            self._insist_unchanged()
+            self._require_unchanged()
         start, stop = self.span(first).start, self.span(last - 1).stop
         while start < stop:
             number = start // self._held.length
@@ -256,7 +256,7 @@ class SpooledRows(_ParquetRows):
             start = end
 
     def take(self, indices: NDArray[np.int64]) -> Rows:
-        self._insist_unchanged()
+        self._require_unchanged()
         wanted = np.unique(indices // self._held.length).tolist()
         return self._held.taken(self, indices, ((number, self._features(number)) for number in wanted))
 
@@ -267,9 +267,9 @@ class SpooledRows(_ParquetRows):
             return self._kept[number]
         return self._held.features(min(length, self.n - number * length), self._spool.block(number - held))
 
-    def _insist_unchanged(self) -> None:
+    def _require_unchanged(self) -> None:
         if self._spool is not None:
-            self._source.insist_unchanged()
+            self._source.require_unchanged()
 
 
 @final

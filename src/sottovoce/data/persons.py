@@ -164,7 +164,7 @@ def read_keys(groups: Any, rows: int) -> list[str | None]:
     return keys
 
 
-def insist_key_type(column: Any, name: str) -> None:
+def require_key_type(column: Any, name: str) -> None:
     """Refuse a column of keys whose type holds neither text nor numbers."""
     plain = cells.unwrapped(column)
     held = plain.values if isinstance(plain, Coded) else plain

@@ -13,16 +13,16 @@ from sottovoce.arrays import Vector
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_columns import TileWriter
 from sottovoce.data.compact_rows import LEAST_COMPACT, bound_compact
-from sottovoce.data.encoding import insist_type
+from sottovoce.data.encoding import require_type
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.rows import bound_dense, insist_short
+from sottovoce.data.rows import bound_dense, require_short
 from sottovoce.data.schema import Schema
 from sottovoce.data.tables import (
     Rule,
     encoded_columns,
     has_cells_to_check,
-    insist_valid,
     read_targets,
+    require_valid,
     unusable_targets,
 )
 
@@ -103,7 +103,7 @@ class PieceReader:
 
         writer.write(room, checked)
         if not writer.are_short(room, self._radius):
-            insist_short(np.array([np.inf]), self._radius)
+            require_short(np.array([np.inf]), self._radius)
         if aim.classes is None:
             values, unusable = read_targets(checked, aim, self._schema, self._lenient)
             assert values is not None
@@ -129,9 +129,9 @@ class PieceReader:
             return column
         words = getattr(column, "dictionary", column)
         if self._lenient:
-            insist_type(words, self._schema, name)
+            require_type(words, self._schema, name)
         else:
-            insist_valid(words, self._schema, name)
+            require_valid(words, self._schema, name)
         if self._lenient or (words is column and not has_cells_to_check(column)):
             self._valid.add((name, column.type))
         return column

@@ -30,8 +30,8 @@ from sottovoce.data.validation import (
     declaration_of,
     dense_table,
     entries_of_rows,
-    insist_rule_for_invalid,
-    insist_usable,
+    require_rule_for_invalid,
+    require_usable,
 )
 from sottovoce.data.weights import declared_cap, read_weights
 from sottovoce.errors import ParameterError
@@ -108,7 +108,7 @@ class Records(Doors, Declared, Sealed):
         declared = declaration_of(labels, target)
         if not isinstance(intercept, bool | np.bool_):
             raise ParameterError("intercept must be True or False.")
-        insist_rule_for_invalid(invalid)
+        require_rule_for_invalid(invalid)
         table = _table_of(X)
         nonzeros = checked_nonzeros(nonzeros)
         cap = declared_cap(weight_cap, sample_weight)
@@ -117,7 +117,7 @@ class Records(Doors, Declared, Sealed):
         if nonzeros is not None:
             usable &= _entries_of(table) <= nonzeros
         hold = _bounded(table, radius, bool(intercept), usable)
-        insist_usable(usable | (invalid == "zero"))
+        require_usable(usable | (invalid == "zero"))
         targets[~usable] = declared.blank
         facts = RecordFacts(
             declared=declared,

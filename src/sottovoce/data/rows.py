@@ -184,7 +184,7 @@ def bound_dense(X: Any, radius: float, intercept: bool, usable: Mask) -> Stored:
             _clip_dense(rows, radius, usable[span])
             stored[span] = rows
             rows[:] = stored[span]
-            insist_short(np.einsum("ij,ij->i", rows, rows), radius)
+            require_short(np.einsum("ij,ij->i", rows, rows), radius)
     return stored
 
 
@@ -212,7 +212,7 @@ def bound_sparse(X: Any, radius: float, intercept: bool, usable: Mask) -> Any:
             _clip_sparse(values, lengths, radius, usable[start:stop])
             data[target], indices[target] = values, places
             kept = data[target].astype(np.float64)
-            insist_short(_per_row(np.add, kept * kept, lengths), radius)
+            require_short(_per_row(np.add, kept * kept, lengths), radius)
     return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
@@ -253,7 +253,7 @@ def _per_row(reduce: np.ufunc, values: Vector, lengths: NDArray[Any]) -> Vector:
     return out
 
 
-def insist_short(squares: Vector, radius: float) -> None:
+def require_short(squares: Vector, radius: float) -> None:
     """No stored row is let in whose norm, by its square, is not below the radius."""
     if not np.all(squares <= radius**2 * (1.0 - CLIP_MARGIN / 2.0)):
         raise DataError(

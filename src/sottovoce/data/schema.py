@@ -93,10 +93,10 @@ class Schema:
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
-        self._insist_distinct_features()
+        self._require_distinct_features()
         writable("a schema", json.dumps(self.to_dict(), ensure_ascii=False))
 
-    def _insist_distinct_features(self) -> None:
+    def _require_distinct_features(self) -> None:
         """Coefficients are known by the names of features: two of one name could not be told apart."""
         seen: set[str] = set()
         for name in self.features:

@@ -46,7 +46,7 @@ class Source(ABC):
         for rows, column_of in self._read(tuple(dict.fromkeys(found.values()))):
             yield rows, named(column_of)
 
-    def insist_whole(self) -> None:
+    def require_whole(self) -> None:
         """Refuse what was read so far if some of it was no record: of most tables all of it is."""
         return
 
@@ -93,11 +93,11 @@ def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
         elif bare.count(name.strip()) == 1:
             found[name] = names[bare.index(name.strip())]
     if len(found) < len(wanted):
-        insist_present(wanted, (*names, *found))
+        require_present(wanted, (*names, *found))
     return found
 
 
-def insist_present(wanted: tuple[str, ...], given: Any) -> None:
+def require_present(wanted: tuple[str, ...], given: Any) -> None:
     """Column names are public: those that are absent are named, and one that is near.
 
     Where most are absent, what stands in their place may be the first record of a file without a header, of
@@ -200,7 +200,7 @@ class CsvSource(Source):
             self._broken |= broken
             yield table.num_rows, table.column
 
-    def insist_whole(self) -> None:
+    def require_whole(self) -> None:
         if self._broken:
             raise DataError(
                 f"{os.fspath(self._path)} has a line that is no record: a quote is not closed in it, it has "

@@ -14,7 +14,7 @@ from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.compact import Compact
 from sottovoce.data.dates import DatePart, is_beyond_calendar, is_moment
-from sottovoce.data.encoding import encode, encode_columns, insist_type
+from sottovoce.data.encoding import encode, encode_columns, require_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.reading import Reading
 from sottovoce.data.schema import Schema
@@ -113,9 +113,9 @@ def _checked(column_of: Callable[[str], Any], schema: Schema, rule: Rule) -> Cal
     def checked(name: str) -> Any:
         column = column_of(name)
         if not rule.lenient:
-            insist_valid(column, schema, name)
+            require_valid(column, schema, name)
         elif rule.typed:
-            insist_type(column, schema, name)
+            require_type(column, schema, name)
         return column
 
     return checked
@@ -164,9 +164,9 @@ def has_cells_to_check(column: Any) -> bool:
     return not cells.holds_numbers_only(column)
 
 
-def insist_valid(column: Any, schema: Schema, name: str) -> None:
+def require_valid(column: Any, schema: Schema, name: str) -> None:
     """Refuse a type or a field that cannot be what is declared."""
-    insist_type(column, schema, name)
+    require_type(column, schema, name)
     if not cells.is_decodable(column):
         raise DataError(f"column {name!r} holds text that is not UTF-8. Convert the file.")
     declarations: list[Column | Target] = [part for part in schema.columns if part.source == name]

@@ -17,7 +17,7 @@ from sottovoce.data.columns import Target
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, insist_present, is_parquet
+from sottovoce.data.sources import column_names, is_parquet, require_present
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 
@@ -66,7 +66,7 @@ def on_workers(
     if not isinstance(path, str | os.PathLike) or not is_parquet(path):
         raise ParameterError("with Dask the data must be a Parquet file.")
     wanted = (*schema.names, aim.name, *schema.keyed_by, *schema.weighed_by)
-    insist_present(wanted, column_names(path))
+    require_present(wanted, column_names(path))
     frame = dd.read_parquet(path, columns=list(wanted))
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)

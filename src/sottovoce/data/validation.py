@@ -25,7 +25,7 @@ def checked_radius(radius: float) -> float:
     raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
 
 
-def insist_usable(usable: NDArray[np.bool_]) -> None:
+def require_usable(usable: NDArray[np.bool_]) -> None:
     if not usable.all():
         raise DataError(
             "X, y or the weights hold NaN, infinity, an undeclared label or a row with more entries than "
@@ -33,7 +33,7 @@ def insist_usable(usable: NDArray[np.bool_]) -> None:
         )
 
 
-def insist_rule_for_invalid(invalid: str) -> None:
+def require_rule_for_invalid(invalid: str) -> None:
     if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
         raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
 
@@ -89,7 +89,7 @@ def dense_table(X: Any) -> NDArray[Any]:
                 table = cells.numbers(table.ravel()).reshape(table.shape)
     if table is None:
         raise DataError("X cannot be read as an array. Pass a plain NumPy array without a mask.")
-    insist_table(table)
+    require_table(table)
     return np.asarray(table)
 
 
@@ -97,7 +97,7 @@ def canonical_csr(X: Any) -> Any:
     """X as CSR with sorted columns, none twice: entries given twice add up, in float64, before clipping."""
     from scipy import sparse
 
-    insist_table(X)
+    require_table(X)
     with suppress(Exception):
         source = X if X.format == "csr" else X.astype(np.float64).tocsr()
         table = sparse.csr_array((source.data, source.indices, source.indptr), shape=source.shape)
@@ -110,7 +110,7 @@ def canonical_csr(X: Any) -> Any:
     raise DataError("X is a sparse matrix whose index arrays are inconsistent. Build it again as CSR.")
 
 
-def insist_table(X: Any) -> None:
+def require_table(X: Any) -> None:
     if X.ndim != 2 or min(X.shape) < 1:
         raise DataError("X must have two dimensions, at least one row and at least one column.")
     if X.dtype.kind not in "biuf":

@@ -16,7 +16,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
-from sottovoce.estimators.publishing import Publishable, insist_at_hand
+from sottovoce.estimators.publishing import Publishable, require_at_hand
 from sottovoce.estimators.scaling import into_unit_ball, row_products
 from sottovoce.estimators.summaries import Summarized
 from sottovoce.estimators.surroundings import warn_of_outer_fit
@@ -67,7 +67,7 @@ class PrivateLinear(Summarized, Publishable):
 
     def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
-        insist_at_hand(self.ledger)
+        require_at_hand(self.ledger)
         warn_of_outer_fit()
         result: Result = minimize(
             risk,

@@ -32,9 +32,9 @@ def private_part(estimator: Any) -> tuple[str, PrivateLinear]:
     """The private estimator at the end, and the prefix of its parameters' names; all else is refused."""
     prefix, last = "", estimator
     while type(last) is Pipeline:
-        _insist_plain(last, prefix)
+        _require_plain(last, prefix)
         for name, step in last.steps[:-1]:
-            insist_learns_nothing(step, prefix + name)
+            require_learns_nothing(step, prefix + name)
         name, last = last.steps[-1]
         prefix += f"{name}__"
     if type(last) not in _PRIVATE:
@@ -46,14 +46,14 @@ def private_part(estimator: Any) -> tuple[str, PrivateLinear]:
     return prefix, last
 
 
-def insist_learns_nothing(step: Any, name: str) -> None:
+def require_learns_nothing(step: Any, name: str) -> None:
     """Refuse a step unless each row it gives is a function of that row and of declared parameters."""
     if isinstance(step, str | None) and step in LEFT_ALONE:
         return
     if type(step) is Pipeline:
-        _insist_plain(step, name)
+        _require_plain(step, name)
     elif type(step) is ColumnTransformer:
-        _insist_named_columns(step, name)
+        _require_named_columns(step, name)
     elif type(step) is not FeatureUnion:
         check = STATELESS.get(type(step))
         if check is None:
@@ -62,7 +62,7 @@ def insist_learns_nothing(step: Any, name: str) -> None:
         if reason:
             _refuse(step, name, reason)
     for inner, part in _inside(step):
-        insist_learns_nothing(part, f"{name}__{inner}")
+        require_learns_nothing(part, f"{name}__{inner}")
 
 
 def _inside(step: Any) -> Iterator[tuple[str, Any]]:
@@ -108,14 +108,14 @@ STATELESS: dict[type, Callable[[Any], str]] = {
 """Steps that learn nothing, each with a check of its parameters that gives the reason to refuse it."""
 
 
-def _insist_plain(pipeline: Pipeline, name: str) -> None:
+def _require_plain(pipeline: Pipeline, name: str) -> None:
     if pipeline.memory is not None:
         _refuse(pipeline, name.removesuffix("__"), "memory= would keep rows on disk; leave it out")
     if getattr(pipeline, "transform_input", None) is not None:
         _refuse(pipeline, name.removesuffix("__"), "transform_input= is not supported")
 
 
-def _insist_named_columns(step: ColumnTransformer, name: str) -> None:
+def _require_named_columns(step: ColumnTransformer, name: str) -> None:
     if any(callable(columns) for _, _, columns in step.transformers):
         _refuse(step, name, "a callable would choose its columns by looking at the data; name them")
     if step.sparse_threshold != 0:

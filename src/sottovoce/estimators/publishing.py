@@ -23,7 +23,7 @@ class LeftBehind:
         return "LeftBehind()"
 
 
-def insist_at_hand(ledger: Any) -> None:
+def require_at_hand(ledger: Any) -> None:
     """Refuse to train where the ledger was left behind."""
     if isinstance(ledger, LeftBehind):
         raise LedgerError(

@@ -23,10 +23,10 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.pipelines import private_part
-from sottovoce.estimators.publishing import LeftBehind, Publishable, insist_at_hand
+from sottovoce.estimators.publishing import LeftBehind, Publishable, require_at_hand
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
-from sottovoce.evaluation.examination import STEPS
+from sottovoce.evaluation.private_evaluation import STEPS
 from sottovoce.evaluation.rows import labelled, predicted, taken
 from sottovoce.privacy.oracle import CountOracle
 
@@ -89,7 +89,7 @@ class PrivateSearch(Publishable):
         """Train every candidate, then choose. `sample_weight`, `groups` and `persons` are as for the
         estimators; people are held out whole, a fixed number of them, drawn in secret. In the choice each
         record, or person, counts once, whatever its weight."""
-        insist_at_hand(self.ledger)
+        require_at_hand(self.ledger)
         labels = labelled(X, y)
         private_part(self.estimator)
         settings = _settings(self.candidates, set(self.estimator.get_params(deep=True)))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Units
     from sottovoce.arrays import Vector
-    from sottovoce.evaluation.examination import Examination
+    from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 
 SCORES = 2**20
 """Probabilities are read in so many bins of equal width; pairs within one are ties."""
@@ -39,17 +39,17 @@ _PRODUCTS = 0.1
 """Part of the error allowed for that products of two noises may use."""
 
 
-def insist_two_classes(test: Examination) -> NDArray[np.intp]:
+def require_two_classes(test: PrivateEvaluation) -> NDArray[np.intp]:
     """Refuse what needs no charge to refuse; the place of each label among the classes."""
     if len(test.classes) != 2:
         raise ParameterError("the area under the ROC curve is one of two classes. Use confusion_matrix.")
-    test.insist_probabilities()
+    test.require_probabilities()
     return test.codes()
 
 
-def area(test: Examination, units: Units) -> Estimate:
+def area(test: PrivateEvaluation, units: Units) -> Estimate:
     """The area with bounds. Floors and rounded products move each number by less than 3 steps more."""
-    codes, people, n = insist_two_classes(test), test.persons, test.n
+    codes, people, n = require_two_classes(test), test.persons, test.n
     counted = people is None or not people.declared
     numbers = 2 if counted else 3
 
@@ -71,7 +71,7 @@ def area(test: Examination, units: Units) -> Estimate:
         )
 
     moves = math.sqrt(numbers) * (STEPS + 3.0) * (1.0 + 2.0**-50)
-    noisy, scale = test.desk.counts(compute, moves, numbers, units)
+    noisy, scale = test.oracle.counts(compute, moves, numbers, units)
     return _bounded(noisy / (STEPS * n), scale / (STEPS * n), n, test.confidence)
 
 

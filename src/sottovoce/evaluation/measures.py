@@ -20,8 +20,8 @@ from sottovoce.data.files import read
 from sottovoce.data.persons import Persons
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
-from sottovoce.evaluation.examination import Examination
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
+from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 from sottovoce.evaluation.rows import labelled, readable
 from sottovoce.privacy.oracle import CountOracle
 
@@ -41,7 +41,7 @@ class HowTested(TypedDict, total=False):
 def accuracy(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """Share of records whose class is predicted. The count moves by at most 1."""
     test = _test(model, X, y, **how)
-    return test.accuracy(test.desk.run.units_left)
+    return test.accuracy(test.oracle.run.units_left)
 
 
 def log_loss(
@@ -51,7 +51,7 @@ def log_loss(
 
     Without the ceiling one record could move it without bound."""
     test = _test(model, X, y, **how)
-    return test.log_loss(ceiling, test.desk.run.units_left)
+    return test.log_loss(ceiling, test.oracle.run.units_left)
 
 
 def absolute_error(
@@ -59,7 +59,7 @@ def absolute_error(
 ) -> Estimate:
     """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
     test = _test(model, X, y, **how)
-    return test.absolute_error(target, test.desk.run.units_left)
+    return test.absolute_error(target, test.oracle.run.units_left)
 
 
 def deviance(
@@ -75,19 +75,19 @@ def deviance(
 
     Counts and predictions are clipped to the declared target=(0, high)."""
     test = _test(model, X, y, **how)
-    return test.deviance(target, ceiling, test.desk.run.units_left)
+    return test.deviance(target, ceiling, test.oracle.run.units_left)
 
 
 def majority_rate(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """Share of the commonest class, to compare the accuracy with. The counts move by at most sqrt2."""
     test = _test(model, X, y, **how)
-    return test.majority(test.desk.run.units_left)
+    return test.majority(test.oracle.run.units_left)
 
 
 def confusion_matrix(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
     test = _test(model, X, y, **how)
-    return test.confusion(test.desk.run.units_left)
+    return test.confusion(test.oracle.run.units_left)
 
 
 def calibration(
@@ -95,7 +95,7 @@ def calibration(
 ) -> CalibrationCurve:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
     test = _test(model, X, y, **how)
-    return test.calibration(bins, test.desk.run.units_left)
+    return test.calibration(bins, test.oracle.run.units_left)
 
 
 def evaluate(
@@ -109,11 +109,11 @@ def evaluate(
 ) -> Evaluation:
     """All figures of a classifier with probabilities, under one budget."""
     test = _test(model, X, y, **how)
-    test.insist_predictions()
-    test.insist_log_loss(ceiling)
-    test.insist_calibration(bins)
+    test.require_predictions()
+    test.require_log_loss(ceiling)
+    test.require_calibration(bins)
     two = len(test.classes) == 2
-    share = test.desk.run.share(6 if two else 5)
+    share = test.oracle.run.share(6 if two else 5)
     return Evaluation(
         accuracy=test.accuracy(share),
         majority=test.majority(share),
@@ -127,7 +127,7 @@ def evaluate(
 def auc(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """The area under the ROC curve of two classes, with bounds. What is released moves by at most sqrt2."""
     test = _test(model, X, y, **how)
-    return area(test, test.desk.run.units_left)
+    return area(test, test.oracle.run.units_left)
 
 
 def _test(
@@ -142,7 +142,7 @@ def _test(
     invalid: str = "raise",
     groups: Any = None,
     persons: int | None = None,
-) -> Examination:
+) -> PrivateEvaluation:
     """Refuse what can be refused, and open the run that pays."""
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
@@ -156,5 +156,5 @@ def _test(
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
         raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
     unit = "record" if people is None else "person"
-    desk = CountOracle.open(budget, "evaluation", ledger, simulate, unit=unit)
-    return Examination(model, rows, labels, desk, confidence, invalid, people)
+    oracle = CountOracle.open(budget, "evaluation", ledger, simulate, unit=unit)
+    return PrivateEvaluation(model, rows, labels, oracle, confidence, invalid, people)

@@ -45,7 +45,7 @@ def coefficient_forecast(
     )
 
 
-def insist_determined(expected: CoefficientForecast | None) -> None:
+def require_determined(expected: CoefficientForecast | None) -> None:
     """Refuse to spend where no coefficient will come of it."""
     if expected is not None and expected.nothing:
         raise ParameterError(

@@ -10,14 +10,14 @@ from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.layout import RowLayout
 from sottovoce.features.curves import curved, knot_count
 from sottovoce.features.marginals import Marginal, read_off
-from sottovoce.questions import ColumnMeans
+from sottovoce.queries import ColumnMeans
 from sottovoce.risks.staged import StagedRisk
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
     from sottovoce.risks.protocol import ExactRisk
 
 SHARE = 0.05
@@ -50,7 +50,7 @@ class Additive(StagedRisk):
             indicators=layout.indicators,
         )
 
-    def settled(self, ask: Questions) -> ExactRisk:
+    def settled(self, ask: Queries) -> ExactRisk:
         answer = ask.ask(ColumnMeans(), int(SHARE * ask.units_left))
         self.marginals = read_off(self._schema, answer)
         self.schema = curved(self._schema, self._knots, self.marginals)

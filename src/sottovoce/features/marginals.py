@@ -22,7 +22,7 @@ from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError
 
 if TYPE_CHECKING:
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 BINS = 64
 """Bins of a number's range. Noise in the cumulated shares grows with its root; 64 resolve knots to 2 %."""

@@ -1,4 +1,4 @@
-"""Parts of the budget for inference that its questions get, decided by public facts alone."""
+"""Parts of the budget for inference that its queries get, decided by public facts alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNTED = 0.85
 """Part of the second moments left by the cap on influence, for columns that are about normal."""
 
 _CEILING = 2.0
-"""What the geometry lets a long record have of curvature, in units of the cap squared."""
+"""What the preconditioner lets a long record have of curvature, in units of the cap squared."""
 
 LEAST_RATIO = 4.0
 """Smallest eigenvalue of a Hessian, in units of its noise, at which its inverse is taken at face value."""
@@ -59,7 +59,7 @@ class Allotment:
 
     @classmethod
     def expected(cls, problem: Problem, mu: float) -> Allotment:
-        """For questions of Gaussian privacy `mu` together. `resolved`: whether the Hessian will stand out."""
+        """For queries of Gaussian privacy `mu` together. `resolved`: whether the Hessian will stand out."""
         usual, lost = 0.25, 0.50
         wanted = _SAFE * least_ratio(problem.dim)
         if _ratio(problem, mu * math.sqrt(usual)) >= wanted:

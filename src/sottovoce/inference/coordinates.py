@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.inference.design import Design
     from sottovoce.problem import Problem
-    from sottovoce.questions import Moments
+    from sottovoce.queries import Moments
 
 CAP = 1.0
 """Cap on influence in root mean square lengths: short records count fully, long ones set no noise."""
@@ -22,7 +22,7 @@ _UNCERTAIN = 2.0
 """A variance may lie this many standard errors above its estimate."""
 
 
-def standardized(moments: Moments, problem: Problem, design: Design | None = None) -> Geometry:
+def standardized(moments: Moments, problem: Problem, design: Design | None = None) -> Preconditioner:
     """Columns centred and divided by their standard deviation, as far as it is known; the constant is 1.
 
     With a variance of s +- e a column is divided by sqrt(s + 2e): one that is lost in the noise is not
@@ -49,10 +49,10 @@ def standardized(moments: Moments, problem: Problem, design: Design | None = Non
     trace = float(np.sum(np.maximum(squares, 0.25 * errors) * scale**2))
     cap = CAP * math.sqrt(max(trace, 1.0))
     if design is None:
-        return Geometry(scale=scale, cap=cap, shift=shift, constant=problem.constant)
+        return Preconditioner(scale=scale, cap=cap, shift=shift, constant=problem.constant)
     assert shift is not None
     turn = design.inverse - np.outer(shift, design.inverse[problem.constant])
-    return Geometry(scale=np.ones(means.size), cap=cap, turn=scale[:, None] * turn)
+    return Preconditioner(scale=np.ones(means.size), cap=cap, turn=scale[:, None] * turn)
 
 
 def _of_terms(moments: Moments, design: Design, constant: int) -> tuple[Vector, Vector, Vector, Vector]:

@@ -17,7 +17,7 @@ from sottovoce.inference.coordinates import standardized
 from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.findings import LastAnswers
 from sottovoce.inference.terms import INTERCEPT, UserTerms, coded
-from sottovoce.questions import Moments
+from sottovoce.queries import Moments
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
@@ -143,27 +143,27 @@ def _answers(
     squares_scale = problem.energy * relation.distance(diameter=2.0, norm=1.5) / (n * mu)
     squares_scale /= math.sqrt(parts.coordinates)
     moments = Moments(rows.mean(axis=0), (rows**2).mean(axis=0), squares_scale, squares_scale, 0)
-    geometry = standardized(moments, problem, asked.design_for(problem, moments.means))
-    z = geometry.to_coordinates(rows).reshape(rows.shape)
-    counts = geometry.counts(np.linalg.norm(z, axis=1))
+    preconditioner = standardized(moments, problem, asked.design_for(problem, moments.means))
+    z = preconditioner.to_coordinates(rows).reshape(rows.shape)
+    counts = preconditioner.counts(np.linalg.norm(z, axis=1))
     gram = (z * counts[:, None]).T @ z / len(z)
     chances = np.eye(outputs) / outputs - np.full((outputs, outputs), 1.0 / outputs**2)
     shape = np.ones((1, 1)) if outputs == 1 else chances / chances[0, 0]
     moment = (z * (counts**2)[:, None]).T @ z / len(z)
-    cap, weight = geometry.cap, problem.weight
+    cap, weight = preconditioner.cap, problem.weight
 
     def scale(longest: float, diameter: float, part: float) -> float:
         return relation.distance(diameter=diameter * longest, norm=longest) / (n * mu * math.sqrt(part))
 
     root = math.sqrt(2.0)
-    bend = problem.curvature_high * geometry.ceiling * cap**2 * weight
+    bend = problem.curvature_high * preconditioner.ceiling * cap**2 * weight
     bend, slope = _CAUTION * bend, _CAUTION * problem.slope
     return LastAnswers(
         n=n,
         outputs=outputs,
         weights=np.zeros(problem.dim),
         moved=np.zeros(problem.dim),
-        basis=np.asarray(geometry.matrix.T),
+        basis=np.asarray(preconditioner.matrix.T),
         gradient=np.zeros(problem.dim),
         hessian=np.kron(shape, prior.curvature * gram),
         moment=np.kron(shape, prior.score * moment),

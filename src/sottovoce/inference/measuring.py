@@ -1,4 +1,4 @@
-"""The last questions of a run: what intervals and tests need, asked in coordinates of their own."""
+"""The last queries of a run: what intervals and tests need, asked in coordinates of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.inference.request import Inference
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Questions
+    from sottovoce.queries import Answer, Queries
 
 _KEPT = 0.15
 """Part of the units below which the last gradient is not pushed by asking again."""
@@ -26,7 +26,7 @@ _FAR = 0.5
 """A Hessian that may have changed by this part of itself on the way is asked again."""
 
 
-def insist_inferable(problem: Problem, share: float) -> None:
+def require_inferable(problem: Problem, share: float) -> None:
     """Refused before the first charge: risks that have no intervals."""
     if share and (problem.matrix_free or problem.clipped):
         raise ParameterError(
@@ -45,7 +45,7 @@ def insist_inferable(problem: Problem, share: float) -> None:
         )
 
 
-def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAnswers:
+def measured(ask: Queries, w: Vector, units: int, asked: Inference) -> LastAnswers:
     """Steps from w to the minimizer without its penalty, and answers there, for `units` in all.
 
     1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
@@ -59,12 +59,12 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
     robust = asked.robust or grouped or not ask.problem.likelihood or ask.problem.lightest < 1.0
     parts = Allotment.expected(ask.problem, math.sqrt(ask.mu_squared(units)))
     moments = ask.moments(int(units * parts.coordinates))
-    geometry = standardized(moments, ask.problem, asked.design_for(ask.problem, moments.means))
-    inside = ask.reshaped(geometry)
+    preconditioner = standardized(moments, ask.problem, asked.design_for(ask.problem, moments.means))
+    inside = ask.preconditioned(preconditioner)
     problem = inside.problem
-    spread = problem.outputs * (geometry.cap / CAP) ** 2
+    spread = problem.outputs * (preconditioner.cap / CAP) ** 2
     scores_units, spent = int(units * parts.scores), moments.units
-    here, share = problem.within_limit(geometry.from_user(w)), 1.0
+    here, share = problem.within_limit(preconditioner.from_user(w)), 1.0
     while True:
         hessian = inside.hessian(here, int(units * share * parts.hessian))
         curvature = hessian.value - problem.regularizer.curvature(here)
@@ -84,11 +84,11 @@ def measured(ask: Questions, w: Vector, units: int, asked: Inference) -> LastAns
     return LastAnswers(
         n=problem.n,
         outputs=problem.outputs,
-        weights=geometry.to_user(there),
+        weights=preconditioner.to_user(there),
         moved=there - start,
         third=third,
         spread=spread,
-        basis=np.asarray(geometry.matrix.T),
+        basis=np.asarray(preconditioner.matrix.T),
         gradient=last.value - problem.regularizer.gradient(there),
         hessian=curvature,
         moment=scores.value,
@@ -109,5 +109,5 @@ def seen_step(gradient: Vector, hessian: Matrix, scale: float) -> Vector:
     return np.asarray(-(along @ ((along.T @ gradient) / values[seen])))
 
 
-def _scores(ask: Questions, w: Vector, units: int, robust: bool) -> Answer[Matrix]:
+def _scores(ask: Queries, w: Vector, units: int, robust: bool) -> Answer[Matrix]:
     return ask.score_moment(w, units) if robust else ask.information(w, units)

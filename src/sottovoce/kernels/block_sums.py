@@ -19,7 +19,7 @@ from sottovoce.trusted.compiling import is_compiled
 from sottovoce.trusted.laws import Law, Placing
 
 
-class Tally(ABC):
+class BlockKernel(ABC):
     """Sums over a block of what a law says of t_i, which is y_i <x_i, w>, <x_i, w> - y_i or <x_i, w> less a
     constant.
 
@@ -68,7 +68,7 @@ class Tally(ABC):
 
 
 @final
-class PlainTally(Tally):
+class PlainBlockKernel(BlockKernel):
     """Products by a view of the block, the law by itself."""
 
     def __init__(self, law: Law, view: Callable[[Any], View]) -> None:
@@ -148,14 +148,14 @@ class PlainTally(Tally):
         return np.multiply(slopes, targets, out=slopes) if self._law.placing is Placing.MARGIN else slopes
 
 
-def tally_for(rows: Rows, law: Law) -> Tally:
+def block_kernel(rows: Rows, law: Law) -> BlockKernel:
     """Compiled for large tables, else plain."""
     if is_compiled(rows.n * rows.dim):
-        from sottovoce.kernels.compiled import block_sums as tallies_compiled
+        from sottovoce.kernels.compiled import block_sums as compiled_kernels
 
         if rows.layout is not None:
-            from sottovoce.kernels.compiled.compact_sums import CompactTally
+            from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
 
-            return CompactTally(law)
-        return (tallies_compiled.SparseTally if rows.sparse else tallies_compiled.DenseTally)(law)
-    return PlainTally(law, view_for(rows))
+            return CompactBlockKernel(law)
+        return (compiled_kernels.SparseBlockKernel if rows.sparse else compiled_kernels.DenseBlockKernel)(law)
+    return PlainBlockKernel(law, view_for(rows))

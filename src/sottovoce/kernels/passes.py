@@ -21,7 +21,7 @@ from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.threads import in_order
-from sottovoce.kernels.block_sums import Tally, tally_for
+from sottovoce.kernels.block_sums import BlockKernel, block_kernel
 from sottovoce.kernels.products import view_for
 from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.laws import Law
@@ -51,12 +51,12 @@ def value_and_gradient(rows: Rows, law: Law, w: Vector, band: Band, span: Span) 
 
 
 def _tangent(rows: Rows, law: Law, w: Vector, band: Band | None, span: Span | None) -> Vector:
-    tally = tally_for(rows, law)
+    kernel = block_kernel(rows, law)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        tally.tangent(block, w, band, span, total)
+        kernel.tangent(block, w, band, span, total)
 
-    return sum_blocks(rows, (rows.dim + 1,), add, together=tally.folds)
+    return sum_blocks(rows, (rows.dim + 1,), add, together=kernel.folds)
 
 
 @over_parts
@@ -64,11 +64,11 @@ def residual_bands(rows: Rows, law: Law, w: Vector, edges: Vector) -> Vector:
     """sum of q_i over rows with |t_i| at or above the first of falling edges, between two, below the last.
 
     What is not a number counts below the last: every row is counted once."""
-    tally, rising = tally_for(rows, law), -np.asarray(edges)
+    kernel, rising = block_kernel(rows, law), -np.asarray(edges)
 
     def add(_: int, block: Block, total: Vector) -> None:
         here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
-        tally.margins(block, w, w, here, unused)
+        kernel.margins(block, w, w, here, unused)
         bands = np.searchsorted(rising, -np.abs(here), side="left")
         total += np.bincount(bands, block.weights, minlength=edges.size + 1)
 
@@ -78,17 +78,17 @@ def residual_bands(rows: Rows, law: Law, w: Vector, edges: Vector) -> Vector:
 @over_parts
 def hessian(rows: Rows, law: Law, w: Vector, span: Span) -> Matrix:
     """sum of phi''(t_i) x_i x_i', each phi'' within the span; exactly symmetric."""
-    tally = tally_for(rows, law)
-    return _outer(rows, lambda block: tally.curvatures(block, w, span), convex=span.low >= 0.0)
+    kernel = block_kernel(rows, law)
+    return _outer(rows, lambda block: kernel.curvatures(block, w, span), convex=span.low >= 0.0)
 
 
 @over_parts
 def information(rows: Rows, law: Law, w: Vector, span: Span) -> Matrix:
     """sum of q_i^2 phi''(t_i) x_i x_i', each phi'' within the span; exactly symmetric."""
-    tally = tally_for(rows, law)
+    kernel = block_kernel(rows, law)
 
     def factors(block: Block) -> Vector:
-        return _counted(tally.curvatures(block, w, span), block)
+        return _counted(kernel.curvatures(block, w, span), block)
 
     return _outer(rows, factors, convex=span.low >= 0.0)
 
@@ -96,14 +96,14 @@ def information(rows: Rows, law: Law, w: Vector, span: Span) -> Matrix:
 @over_parts
 def score_moment(rows: Rows, law: Law, w: Vector, band: Band) -> Matrix:
     """sum of q_i^2 phi'(t_i)^2 x_i x_i', each phi' within the band; a class weight counts as q_i does."""
-    tally = tally_for(rows, law)
-    return _outer(rows, lambda block: np.square(slopes(tally, law, block, w, band)), convex=True)
+    kernel = block_kernel(rows, law)
+    return _outer(rows, lambda block: np.square(slopes(kernel, law, block, w, band)), convex=True)
 
 
-def slopes(tally: Tally, law: Law, block: Block, w: Vector, band: Band) -> Vector:
+def slopes(kernel: BlockKernel, law: Law, block: Block, w: Vector, band: Band) -> Vector:
     """q_i phi'(t_i) of a block, phi' within the band; a class weight counts as q_i does."""
     here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
-    tally.margins(block, w, w, here, unused)
+    kernel.margins(block, w, w, here, unused)
     found = _counted(band.clamped(here, law.slopes(here, block.targets)), block)
     if law.negative == law.positive == 1.0:
         return found
@@ -174,10 +174,10 @@ def moments(rows: Rows) -> Matrix:
 def trials(rows: Rows, law: Law, w: Vector, directions: Matrix, steepest: float) -> Vector:
     """sum of phi(t_i) - phi(t_ij) for each direction p_j, t_ij at w + p_j; differences row by row, each
     within steepest |t_ij - t_i|."""
-    tally, steps = tally_for(rows, law), np.ascontiguousarray(directions)
+    kernel, steps = block_kernel(rows, law), np.ascontiguousarray(directions)
 
     def add(_: int, block: Block, total: Vector) -> None:
-        tally.trials(block, w, steps, steepest, total)
+        kernel.trials(block, w, steps, steepest, total)
 
     return sum_blocks(rows, (len(steps),), add)
 
@@ -189,13 +189,13 @@ class Margins(Sealed):
     def __init__(self, rows: Rows, law: Law, w: Vector, direction: Vector, steepest: float) -> None:
         self._rows = rows
         self._steepest = steepest
-        self._tally = tally_for(rows, law)
+        self._kernel = block_kernel(rows, law)
         self.here, self.moves, self._marks = np.empty(rows.n), np.empty(rows.n), np.empty(rows.n)
 
         def fill(index: int, block: Block, _: Vector) -> None:
             span = rows.span(index)
-            self._tally.margins(block, w, direction, self.here[span], self.moves[span])
-            self._marks[span] = self._tally.marks(self.here[span], block.targets)
+            self._kernel.margins(block, w, direction, self.here[span], self.moves[span])
+            self._marks[span] = self._kernel.marks(self.here[span], block.targets)
 
         sum_blocks(rows, (), fill)
 
@@ -205,7 +205,7 @@ class Margins(Sealed):
         def add(index: int, total: Vector) -> None:
             span = slice(index * _PIECE, (index + 1) * _PIECE)
             kept = (self.here[span], self.moves[span], self._marks[span], self._rows.targets[span])
-            total += self._tally.drop(self._steepest, length, *kept, self._rows.weights_in(span))
+            total += self._kernel.drop(self._steepest, length, *kept, self._rows.weights_in(span))
 
         return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
 

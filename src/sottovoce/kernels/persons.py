@@ -16,7 +16,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
 from sottovoce.data.persons import Persons
 from sottovoce.data.rows import Rows
-from sottovoce.kernels.block_sums import tally_for
+from sottovoce.kernels.block_sums import block_kernel
 from sottovoce.kernels.passes import slopes
 from sottovoce.kernels.products import double, scale_sparse
 from sottovoce.kernels.softmax import residuals
@@ -26,10 +26,10 @@ from sottovoce.trusted.laws import Law, Placing
 
 def score_moment(rows: Rows, persons: Persons, law: Law, w: Vector, band: Band) -> Matrix:
     """sum over persons of ss' for a linear model, each phi' within the band; exactly symmetric."""
-    tally = tally_for(rows, law)
+    kernel = block_kernel(rows, law)
 
     def factors(block: Block) -> Matrix:
-        found = slopes(tally, law, block, w, band)
+        found = slopes(kernel, law, block, w, band)
         return (found * block.targets if law.placing is Placing.MARGIN else found)[None]
 
     return _moment(rows, persons, rows.dim, factors)

@@ -25,8 +25,8 @@ from sottovoce.kernels.warming import warm_for
 from sottovoce.privacy.charges import Facts, charge, norm_above
 from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic, gamma
 from sottovoce.privacy.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
-from sottovoce.problem import Problem, insist_matrix_fits
-from sottovoce.questions.geometry import Geometry
+from sottovoce.problem import Problem, require_matrix_fits
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted import requests
 from sottovoce.trusted.bands import ROUND_UP
 from sottovoce.trusted.requests import Sums
@@ -44,13 +44,13 @@ LARGEST_REACH = 1e100
 
 
 class _RowSums(Sealed, Sums):
-    """Sums over the rows of records, maybe in the coordinates of a geometry."""
+    """Sums over the rows of records, maybe in the coordinates of a preconditioner."""
 
-    def __init__(self, records: Records, geometry: Geometry | None = None) -> None:
+    def __init__(self, records: Records, preconditioner: Preconditioner | None = None) -> None:
         if type(records) is not Records:
             raise ParameterError("sums are made over Records, which were bounded at the door.")
         self._records = records
-        self._geometry = geometry
+        self._preconditioner = preconditioner
 
     @property
     def n(self) -> int:
@@ -80,24 +80,26 @@ class _RowSums(Sealed, Sums):
             terms=None if self._records.persons is None else MOST_ROWS,
             summands=self._records.dim if several else None,
         )
-        if self._geometry is None:
+        if self._preconditioner is None:
             return plain
         facts = {field.name: getattr(plain, field.name) for field in fields(plain)}
-        return StretchedArithmetic(**facts, stretch=self._geometry.stretch)
+        return StretchedArithmetic(**facts, stretch=self._preconditioner.stretch)
 
     @cached_property
     def facts(self) -> Facts:
         """What is public about these rows."""
-        counting, geometry, radius = self._records.counting, self._geometry, self._records.radius
+        counting, preconditioner, radius = self._records.counting, self._preconditioner, self._records.radius
         weight = counting["weight"]
-        influence_cap = math.inf if geometry is None else weight * geometry.cap
-        energy_cap = math.inf if geometry is None else weight * geometry.ceiling * geometry.cap**2
-        longest = radius if geometry is None else geometry.longest(radius)
+        influence_cap = math.inf if preconditioner is None else weight * preconditioner.cap
+        energy_cap = (
+            math.inf if preconditioner is None else weight * preconditioner.ceiling * preconditioner.cap**2
+        )
+        longest = radius if preconditioner is None else preconditioner.longest(radius)
         return Facts(
             n=self.n,
             radius=longest,
             weight=weight,
-            lightest=counting["lightest"] if geometry is None else 0.0,
+            lightest=counting["lightest"] if preconditioner is None else 0.0,
             influence=min(weight * longest, influence_cap),
             energy=min(weight * longest**2, energy_cap),
             target_reach=self._target_reach,
@@ -115,61 +117,65 @@ class _RowSums(Sealed, Sums):
 
     def batch(self: S, size: int, most: int) -> S:
         """The same sums over `size` records, no more than `most` of them in a sum: for what they cost."""
-        sized = type(self)(self._records, self._geometry)
+        sized = type(self)(self._records, self._preconditioner)
         sized.__dict__["arithmetic"] = replace(self.arithmetic, n=size, records=most)
         sized.__dict__["facts"] = replace(self.facts, n=size, arithmetic=sized.arithmetic)
         return sized
 
     def subset(self: S, indices: NDArray[np.int64], n: int | None = None) -> S:
-        return type(self)(self._records.subset(indices, n), self._geometry)
+        return type(self)(self._records.subset(indices, n), self._preconditioner)
 
-    def reshaped(self: S, geometry: Geometry) -> S:
+    def preconditioned(self: S, preconditioner: Preconditioner) -> S:
         """Measure every record once, here; what it counts is kept, nothing else."""
-        if self._geometry is not None:
-            raise ParameterError("this risk has a geometry already. Reshape the risk as the user gave it.")
-        if type(geometry) is not Geometry or geometry.columns != self._records.dim:
-            raise ParameterError(f"geometry must be a Geometry of the records' {self._records.dim} columns.")
-        measured = geometry.rebuilt()
-        rule = partial(influence.counts, geometry=measured, radius=self._records.radius)
+        if self._preconditioner is not None:
+            raise ParameterError(
+                "this risk has a preconditioner already. Reshape the risk as the user gave it."
+            )
+        if type(preconditioner) is not Preconditioner or preconditioner.columns != self._records.dim:
+            raise ParameterError(
+                f"preconditioner must be a Preconditioner of the records' {self._records.dim} columns."
+            )
+        measured = preconditioner.rebuilt()
+        rule = partial(influence.counts, preconditioner=measured, radius=self._records.radius)
         return type(self)(self._records.reweighted(rule), measured)
 
     def weights(self, w: Any, name: str = "w") -> Vector:
         """w in the coordinates of the rows as held, once no product with a row can overflow."""
         held = np.asarray(w)
-        if self._geometry is not None and held.shape == (self.dim,) and held.dtype.kind in "biuf":
-            held = self._geometry.to_user(held)
+        if self._preconditioner is not None and held.shape == (self.dim,) and held.dtype.kind in "biuf":
+            held = self._preconditioner.to_user(held)
         return checked_weights(held, self.dim, self._records.radius, name)
 
     def vector(self, sums: Vector) -> Vector:
         """A sum over rows as held, as one over rows in coordinates."""
         mean = sums / self.n
-        return mean if self._geometry is None else self._geometry.to_coordinates(mean)
+        return mean if self._preconditioner is None else self._preconditioner.to_coordinates(mean)
 
     def matrix(self, sums: Matrix) -> Matrix:
         mean = sums / self.n
-        return mean if self._geometry is None else self._geometry.conjugated(mean)
+        return mean if self._preconditioner is None else self._preconditioner.conjugated(mean)
 
     def gram(self) -> Matrix:
-        insist_matrix_fits(self._records.dim)
+        require_matrix_fits(self._records.dim)
         return self.matrix(passes.gram(self._rows))
 
     def squares(self) -> Vector:
-        geometry = self._geometry
-        if geometry is not None and geometry.is_mixed:
+        preconditioner = self._preconditioner
+        if preconditioner is not None and preconditioner.is_mixed:
             return np.diag(self.gram()).copy()
         squares = passes.gram_diagonal(self._rows) / self.n
-        if geometry is None:
+        if preconditioner is None:
             return np.asarray(squares)
-        if geometry.shift is not None:
-            assert geometry.constant is not None
-            crossed = passes.gram_column(self._rows, geometry.constant) / self.n
-            held = crossed[geometry.constant]
-            squares = squares - 2.0 * geometry.shift * crossed + geometry.shift**2 * held
-        return np.asarray(squares * geometry.scale**2)
+        if preconditioner.shift is not None:
+            assert preconditioner.constant is not None
+            crossed = passes.gram_column(self._rows, preconditioner.constant) / self.n
+            held = crossed[preconditioner.constant]
+            squares = squares - 2.0 * preconditioner.shift * crossed + preconditioner.shift**2 * held
+        return np.asarray(squares * preconditioner.scale**2)
 
     def moments(self) -> Matrix:
         """Means and mean squares of the columns, two rows."""
-        if self._geometry is None:
+        if self._preconditioner is None:
             return np.asarray(passes.moments(self._rows) / self.n)
         return np.stack([self.vector(passes.moments(self._rows)[0]), self.squares()])
 
@@ -201,8 +207,8 @@ class _RowSums(Sealed, Sums):
 class LinearSums(_RowSums):
     """Sums of one number a record: what a law says of its margin, residual or count."""
 
-    def __init__(self, records: Records, geometry: Geometry | None = None) -> None:
-        super().__init__(records, geometry)
+    def __init__(self, records: Records, preconditioner: Preconditioner | None = None) -> None:
+        super().__init__(records, preconditioner)
         warm_for(records._rows)
 
     def sensitivity(self, request: requests.Request, relation: Relation) -> float:
@@ -215,13 +221,13 @@ class LinearSums(_RowSums):
             case requests.NumberSum(law, span, w):
                 return passes.value(self._rows, law, self.weights(w), span.checked()) / self.n
             case requests.MatrixSum(law, span, w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 return self.matrix(passes.hessian(self._rows, law, self.weights(w), span.checked()))
             case requests.InformationSum(law, span, w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 return self.matrix(passes.information(self._rows, law, self.weights(w), span.checked()))
             case requests.ScoreSum(law, band, w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 people, weights = self._records.persons, self.weights(w)
                 if people is None:
                     return self.matrix(passes.score_moment(self._rows, law, weights, band))
@@ -329,13 +335,13 @@ class SoftmaxSums(_RowSums):
             case requests.ClassNumber(w):
                 return softmax.value(rows, self.classes(w)) / self.n
             case requests.ClassMatrix(w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 return self.matrix(softmax.hessian(rows, self.classes(w)))
             case requests.ClassInformation(w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 return self.matrix(softmax.information(rows, self.classes(w)))
             case requests.ClassScores(w):
-                insist_matrix_fits(self.dim)
+                require_matrix_fits(self.dim)
                 people, weights = self._records.persons, self.classes(w)
                 if people is None:
                     return self.matrix(softmax.score_moment(rows, weights))

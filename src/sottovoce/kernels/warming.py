@@ -58,35 +58,35 @@ def _compile(layout: RowLayout | None = None) -> None:
 
 def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     """Every pass over eight made-up rows held as real ones are: types decide, not sizes."""
-    from sottovoce.kernels.compiled.block_sums import DenseTally
+    from sottovoce.kernels.compiled.block_sums import DenseBlockKernel
     from sottovoce.kernels.compiled.compact_products import CompiledCompactView
-    from sottovoce.kernels.compiled.compact_sums import CompactTally
+    from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
     from sottovoce.kernels.compiled.lengths import counts
     from sottovoce.kernels.compiled.products import DenseView
-    from sottovoce.questions.geometry import Geometry
+    from sottovoce.queries.preconditioner import Preconditioner
 
     law, rows, span = Logistic().law, _made_up(layout), Span(0.0, 1.0)
     band = Band(-1.0, 1.0, np.zeros(1), np.zeros(1))
-    block, tally = rows.block(0), (DenseTally if layout is None else CompactTally)(law)
+    block, kernel = rows.block(0), (DenseBlockKernel if layout is None else CompactBlockKernel)(law)
     view = (DenseView if layout is None else CompiledCompactView)(block.features)
     total = np.zeros(view.room(rows.dim))
     w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
-    yield lambda: tally.tangent(block, w, band, None, np.zeros(rows.dim + 1))
-    yield lambda: tally.tangent(block, w, band, span, np.zeros(rows.dim + 1))
-    yield lambda: tally.tangent(block, w, None, span, np.zeros(rows.dim + 1))
-    yield lambda: tally.curvatures(block, w, span)
+    yield lambda: kernel.tangent(block, w, band, None, np.zeros(rows.dim + 1))
+    yield lambda: kernel.tangent(block, w, band, span, np.zeros(rows.dim + 1))
+    yield lambda: kernel.tangent(block, w, None, span, np.zeros(rows.dim + 1))
+    yield lambda: kernel.curvatures(block, w, span)
     yield lambda: view.add_outer(total, here, convex=True)
     yield lambda: view.add_outer(total, block.weights, convex=True)
-    yield lambda: tally.trials(block, w, np.zeros((1, rows.dim)), 1.0, np.zeros(1))
-    yield lambda: tally.margins(block, w, w, here, moves)
-    yield lambda: tally.drop(
-        1.0, 1.0, here, moves, tally.marks(here, block.targets), block.targets, block.weights
+    yield lambda: kernel.trials(block, w, np.zeros((1, rows.dim)), 1.0, np.zeros(1))
+    yield lambda: kernel.margins(block, w, w, here, moves)
+    yield lambda: kernel.drop(
+        1.0, 1.0, here, moves, kernel.marks(here, block.targets), block.targets, block.weights
     )
     yield lambda: view.gather(view.times(w))
     yield lambda: view.gather(block.targets)
     yield lambda: view.add_moments(np.zeros((2, rows.dim)), block.weights, rows.n)
     yield lambda: counts(
-        block.features, Geometry(scale=np.ones(rows.dim), cap=1.0), 0.0, 0.0, block.weights, here
+        block.features, Preconditioner(scale=np.ones(rows.dim), cap=1.0), 0.0, 0.0, block.weights, here
     )
 
 

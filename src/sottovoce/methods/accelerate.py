@@ -18,13 +18,13 @@ from sottovoce.methods.noise_propagation import expected_bend
 from sottovoce.methods.quadratic_model import QuadraticModel
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice
 from sottovoce.problem import matrix_fits
-from sottovoce.questions import Gradient, LimitedGradient
+from sottovoce.queries import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.base import State
     from sottovoce.problem import Problem
-    from sottovoce.questions import Question, Questions
+    from sottovoce.queries import Queries, Query
 
 _MOMENTUM = 0.9
 _LIMIT = 0.7
@@ -76,7 +76,7 @@ class Accelerate(LearnedMethod):
             wide = WideCoordinates.flattened(state, chosen, gram_units, prior, mu)
         else:
             wide = WideCoordinates.unflattened(chosen)
-        return AcceleratedDescent(ask.reshaped(wide.geometry), wide, mu, self.steps)
+        return AcceleratedDescent(ask.preconditioned(wide.preconditioner), wide, mu, self.steps)
 
 
 @final
@@ -84,15 +84,15 @@ class Accelerate(LearnedMethod):
 class AcceleratedDescent(LearnedDescent):
     """Nesterov's steps in learned coordinates: v <- m v - l g(u + m v), u <- u + v."""
 
-    inside: Questions
+    inside: Queries
     wide: WideCoordinates
     mu: float
     steps: int
     noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def followed(self, state: State, kept: int) -> Vector:
-        geometry, problem = self.wide.geometry, self.inside.problem
-        u = geometry.from_user(state.w)
+        preconditioner, problem = self.wide.preconditioner, self.inside.problem
+        u = preconditioner.from_user(state.w)
         speed, mean, weight = np.zeros_like(u), np.zeros_like(u), 0
         length = self.length
         scales: list[float] = []
@@ -100,7 +100,7 @@ class AcceleratedDescent(LearnedDescent):
         for step in range(self.steps):
             there = problem.within_limit(u + _MOMENTUM * speed)
             units = int((state.ask.units_left - kept) * share(step, self.steps))
-            answer = self.inside.ask(self._question(there), units)
+            answer = self.inside.ask(self._query(there), units)
             gradient = answer.value.reshape(problem.outputs, -1)
             if len(gradient) > 1:
                 gradient = gradient - gradient.mean(axis=0)
@@ -109,15 +109,15 @@ class AcceleratedDescent(LearnedDescent):
             counted.append(answer.units if step >= self.steps * (1.0 - _AVERAGED) - 1.0 else 0)
             scales.append(answer.scale)
             mean, weight = mean + counted[-1] * u, weight + counted[-1]
-            note(state, "accelerated step", answer, geometry.to_user(u))
+            note(state, "accelerated step", answer, preconditioner.to_user(u))
         shares = [units / max(1, weight) for units in counted]
         self.noise = self._noise(length, scales, shares, mean / max(1, weight))
-        return state.problem.within_limit(geometry.to_user(mean / max(1, weight)))
+        return state.problem.within_limit(preconditioner.to_user(mean / max(1, weight)))
 
     @property
     def trained(self) -> str:
         limited = f", slopes limited to {_LIMIT:g} of the largest" if self.inside.problem.limitable else ""
-        return in_learned_coordinates(self.wide.geometry) + limited
+        return in_learned_coordinates(self.wide.preconditioner) + limited
 
     @property
     def length(self) -> float:
@@ -126,7 +126,7 @@ class AcceleratedDescent(LearnedDescent):
         problem = self.inside.problem
         bends = problem.curvature_high * self.wide.largest + max(0.0, problem.regularizer.curvature_high)
         flow = QuadraticModel.expected(problem, self.wide.spectrum)
-        noise = moved_by(self.inside, self._question(np.zeros(problem.dim))) / self.mu
+        noise = moved_by(self.inside, self._query(np.zeros(problem.dim))) / self.mu
         safe = 1.0 / bends
         reach = safe * self.steps / (1.0 - _MOMENTUM)
         expected = [float(flow.excess(np.asarray(part * reach), noise)) for part in _SHORTER]
@@ -138,8 +138,8 @@ class AcceleratedDescent(LearnedDescent):
         deviation = math.sqrt(float(u @ u) / problem.outputs * float(spectrum.mean()))
         bend = expected_bend(problem, deviation) * spectrum + max(0.0, problem.regularizer.curvature_high)
         left = momentum_variance(length, _MOMENTUM, scales, shares, bend)
-        return in_user_weights(self.wide.geometry, float(left.mean()), problem.outputs)
+        return in_user_weights(self.wide.preconditioner, float(left.mean()), problem.outputs)
 
-    def _question(self, u: Vector) -> Question[Vector]:
+    def _query(self, u: Vector) -> Query[Vector]:
         problem = self.inside.problem
         return LimitedGradient(u, _LIMIT * problem.slope) if problem.limitable else Gradient(u)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.inference.coefficient_noise import CoefficientNoise
     from sottovoce.methods.base import Evidence, State
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 
 @final
@@ -73,7 +73,7 @@ class AdaptiveDamping(StepRule):
 
 
 def adaptive_damping(state: State, units: int, designer: Designer, design: Design) -> AdaptiveDamping:
-    """Ask the one question of the design and build the step rule; the scalar shape asks nothing."""
+    """Ask the one query of the design and build the step rule; the scalar shape asks nothing."""
     problem, relaxation = state.problem, designer.relaxation
     match design.shape:
         case MajorizerShape.DENSE:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.forecast import Forecaster
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Derivatives, Questions
+    from sottovoce.queries import Answer, Derivatives, Queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class State:
     """The state of one run: where it stands and which steps led there, what it saw there, the trace of what
     was released, and the account of the noise of its steps."""
 
-    ask: Questions
+    ask: Queries
     levels: Levels
     w: Vector
     watch: Callable[[TraceRow], None]
@@ -210,7 +210,7 @@ def follow(rule: Rule, state: State, visits: int) -> Stop:
 
 
 class Method(ABC):
-    """An optimizer: frozen configuration, run against questions, never against data."""
+    """An optimizer: frozen configuration, run against queries, never against data."""
 
     name: ClassVar[str]
     published: ClassVar[bool] = False
@@ -231,7 +231,7 @@ class Method(ABC):
         """What a budget buys of this method, from its own prices, without data."""
         raise ParameterError("a plan is made for the methods of the registry; pass one of their names.")
 
-    def insist_tolerance(self, goal: Goal) -> Tolerance:
+    def require_tolerance(self, goal: Goal) -> Tolerance:
         """The tolerance of a run that cannot do without."""
         if goal.tolerance is None:
             raise ParameterError(
@@ -239,7 +239,7 @@ class Method(ABC):
             )
         return goal.tolerance
 
-    def insist_possible(self, problem: Problem, goal: Goal) -> None:
+    def require_possible(self, problem: Problem, goal: Goal) -> None:
         """Refuse, before anything is charged, what public numbers already rule out."""
         if problem.forms_matrices or not self.forms_hessians(problem, goal):
             return
@@ -254,5 +254,5 @@ class Method(ABC):
         )
 
     @abstractmethod
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         """Spend at most what `ask` allows and return a point, why it stopped, and a certificate."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
+from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.curvature import Bend
     from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
-    from sottovoce.questions import Derivatives, Questions
+    from sottovoce.queries import Derivatives, Queries
 
 SMALLEST_BATCH = 500
 
@@ -95,10 +95,12 @@ class BatchDescent(Method):
         rho = rho_published(budget.epsilon, budget.delta)
         scale = max(0.5, size / problem.n * math.sqrt(2.0 * steps / rho))
         draw = Draw.under(budget.relation)
-        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw)
+        event = SubsampledGaussianEvent(
+            QueryKind.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw
+        )
         return [(event, steps)]
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         if not ask.problem.shows_curvature and self.looks > 1:
             return self.fitted(ask.problem).run(ask, start, goal, watch)
         levels = Levels(confidence=goal.confidence, gradient_tests=2, curvature_tested=True)

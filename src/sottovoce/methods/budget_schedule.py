@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.certificate import certifying_scale
 from sottovoce.errors import ParameterError
-from sottovoce.questions import Gradient
+from sottovoce.queries import Gradient
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import State
 
 
 class BudgetSchedule(ABC):
-    """Prices the next question from what was released so far: adaptive charges stay within a filter."""
+    """Prices the next query from what was released so far: adaptive charges stay within a filter."""
 
     @abstractmethod
     def units(self, state: State, left: int, visit: int, visits: int) -> int:

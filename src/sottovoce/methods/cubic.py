@@ -13,11 +13,11 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
 from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import CubicModel
-from sottovoce.methods.measurement import curvature_in_doubt, measure, questions
+from sottovoce.methods.measurement import curvature_in_doubt, measure, queries
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
-from sottovoce.questions import SHORTEST_TRIAL
+from sottovoce.queries import SHORTEST_TRIAL
 from sottovoce.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Questions
+    from sottovoce.queries import Answer, Queries
 
 _SHORTEST = 2.0 * SHORTEST_TRIAL
 """Steps shorter than this, in units of 1/radius, are not tried: rounding would dominate their difference."""
@@ -44,7 +44,7 @@ class Cubic(Method):
 
     After `steps` such steps (`free_steps` without a tolerance) the last Hessian serves on: one gradient a
     step. Without a tolerance these steps are longer by `relaxation`, because flat directions were raised to
-    the noise, and the last few iterates are averaged and measured. No run asks more than `passes` questions.
+    the noise, and the last few iterates are averaged and measured. No run asks more than `passes` queries.
     """
 
     name: ClassVar[str] = "cubic"
@@ -88,12 +88,12 @@ class Cubic(Method):
         return _levels(goal, self.visits(problem, goal))
 
     def visits(self, problem: Problem, goal: Goal) -> int:
-        """Most gradients asked for before the end: three questions at a bold step, one at any other."""
+        """Most gradients asked for before the end: three queries at a bold step, one at any other."""
         if goal.tolerance is not None:
             return self.passes - 2 * self.steps
-        return self.passes - questions(problem, _levels(goal, 1)) - 2 * self.free_steps
+        return self.passes - queries(problem, _levels(goal, 1)) - 2 * self.free_steps
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels, visits = self.levels(ask.problem, goal), self.visits(ask.problem, goal)
         state = State(ask=ask, levels=levels, w=start, watch=watch)
         if goal.tolerance is not None:
@@ -113,7 +113,7 @@ class Cubic(Method):
             test=Never(),
             shares=self.shares or Growing(),
             bold=self.free_steps,
-            passes=self.passes - questions(ask.problem, levels),
+            passes=self.passes - queries(ask.problem, levels),
             aside=CubicReserve.of(self, ask.units_left, self.free_steps),
             kept=kept + curvature,
             relaxation=self.relaxation,
@@ -134,7 +134,7 @@ def _levels(goal: Goal, tests: int) -> Levels:
 @final
 @dataclass(frozen=True)
 class CubicReserve:
-    """Units of one Hessian and of one release of trials, fixed before the first question."""
+    """Units of one Hessian and of one release of trials, fixed before the first query."""
 
     hessian: int
     trials: int

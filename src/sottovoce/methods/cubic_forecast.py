@@ -10,11 +10,11 @@ from sottovoce.methods.budget_schedule import Growing, Tracking
 from sottovoce.methods.cubic import CubicReserve
 from sottovoce.methods.forecast import Costs
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.questions import Hessian
+from sottovoce.queries import Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.cubic import Cubic
-    from sottovoce.planning.quotes import Quotes
+    from sottovoce.planning.dry_run import DryRun
 
 
 @final
@@ -24,46 +24,46 @@ class CubicForecaster(expected.FollowedForecaster):
 
     method: Cubic
 
-    def curvature(self, quotes: Quotes) -> float:
-        levels = self.method.levels(quotes.problem, quotes.goal)
-        return expected.shown(quotes.noise(Hessian, self._aside(quotes).hessian), quotes, levels)
+    def curvature(self, dry_run: DryRun) -> float:
+        levels = self.method.levels(dry_run.problem, dry_run.goal)
+        return expected.shown(dry_run.noise(Hessian, self._aside(dry_run).hessian), dry_run, levels)
 
-    def costs(self, quotes: Quotes) -> Costs:
-        method, aside = self.method, self._aside(quotes)
+    def costs(self, dry_run: DryRun) -> Costs:
+        method, aside = self.method, self._aside(dry_run)
         levels, visits = (
-            method.levels(quotes.problem, quotes.goal),
-            method.visits(quotes.problem, quotes.goal),
+            method.levels(dry_run.problem, dry_run.goal),
+            method.visits(dry_run.problem, dry_run.goal),
         )
-        if quotes.goal.tolerance is not None:
-            units, end = self.path(quotes).units, []
+        if dry_run.goal.tolerance is not None:
+            units, end = self.path(dry_run).units, []
         else:
-            kept = int(quotes.units * method.measure_share)
-            curvature = kept if curvature_in_doubt(quotes.problem, None) else 0
-            left = self._left(quotes) - kept - curvature
-            units = expected.planned(quotes, method.shares or Growing(), levels, left, visits)
-            end = expected.measurements(quotes, levels, kept, curvature)
-        bold = min(len(units), self._steps(quotes))
+            kept = int(dry_run.units * method.measure_share)
+            curvature = kept if curvature_in_doubt(dry_run.problem, None) else 0
+            left = self._left(dry_run) - kept - curvature
+            units = expected.planned(dry_run, method.shares or Growing(), levels, left, visits)
+            end = expected.measurements(dry_run, levels, kept, curvature)
+        bold = min(len(units), self._steps(dry_run))
         noise = (
-            expected.gradients(quotes, units),
-            quotes.noise(Hessian, aside.hessian, bold),
-            quotes.noise(quotes.trials(len(method.ladder)), aside.trials, bold),
+            expected.gradients(dry_run, units),
+            dry_run.noise(Hessian, aside.hessian, bold),
+            dry_run.noise(dry_run.trials(len(method.ladder)), aside.trials, bold),
             *end,
         )
         return Costs(steps=visits, noise=noise)
 
-    def path(self, quotes: Quotes) -> expected.Path:
-        assert quotes.goal.tolerance is not None
-        shares = self.method.shares or Tracking(quotes.goal.tolerance.gradient, most=2.0)
-        levels = self.method.levels(quotes.problem, quotes.goal)
-        visits = self.method.visits(quotes.problem, quotes.goal)
-        return expected.expected_path(quotes, shares, levels, self._left(quotes), visits)
+    def path(self, dry_run: DryRun) -> expected.Path:
+        assert dry_run.goal.tolerance is not None
+        shares = self.method.shares or Tracking(dry_run.goal.tolerance.gradient, most=2.0)
+        levels = self.method.levels(dry_run.problem, dry_run.goal)
+        visits = self.method.visits(dry_run.problem, dry_run.goal)
+        return expected.expected_path(dry_run, shares, levels, self._left(dry_run), visits)
 
-    def _left(self, quotes: Quotes) -> int:
-        aside = self._aside(quotes)
-        return quotes.units - self._steps(quotes) * (aside.hessian + aside.trials)
+    def _left(self, dry_run: DryRun) -> int:
+        aside = self._aside(dry_run)
+        return dry_run.units - self._steps(dry_run) * (aside.hessian + aside.trials)
 
-    def _steps(self, quotes: Quotes) -> int:
-        return self.method.free_steps if quotes.goal.tolerance is None else self.method.steps
+    def _steps(self, dry_run: DryRun) -> int:
+        return self.method.free_steps if dry_run.goal.tolerance is None else self.method.steps
 
-    def _aside(self, quotes: Quotes) -> CubicReserve:
-        return CubicReserve.of(self.method, quotes.units, self._steps(quotes))
+    def _aside(self, dry_run: DryRun) -> CubicReserve:
+        return CubicReserve.of(self.method, dry_run.units, self._steps(dry_run))

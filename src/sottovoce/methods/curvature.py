@@ -15,14 +15,14 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
 from sottovoce.methods.noise_propagation import StepNoise
 from sottovoce.methods.noisy_lanczos import lowest_direction
-from sottovoce.questions import CurvatureProduct, Hessian
+from sottovoce.queries import CurvatureProduct, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.base import Evidence, State
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
-    from sottovoce.questions import Derivatives
+    from sottovoce.queries import Derivatives
 
 
 @final

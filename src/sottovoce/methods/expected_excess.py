@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from sottovoce.arrays import Vector
 
 if TYPE_CHECKING:
-    from sottovoce.questions import Question, Questions
+    from sottovoce.queries import Queries, Query
 
 
 @final
@@ -38,7 +38,7 @@ class ExpectedExcess:
         return 0.5 * self.curvature * float((self.signal * left / (self.signal + left)).sum())
 
 
-def moved_by(ask: Questions, question: Question[Vector]) -> float:
+def moved_by(ask: Queries, query: Query[Vector]) -> float:
     """How far one record moves the answer, read off a price: units are the square of moves over scale."""
     scale = ask.problem.slope * ask.problem.influence / ask.problem.n
-    return scale * math.sqrt(ask.mu_squared(ask.price(question, scale)))
+    return scale * math.sqrt(ask.mu_squared(ask.price(query, scale)))

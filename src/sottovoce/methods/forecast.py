@@ -12,9 +12,9 @@ from sottovoce.result import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sottovoce.planning.quotes import Quotes
+    from sottovoce.planning.dry_run import DryRun
     from sottovoce.problem import Problem
-    from sottovoce.questions import Question
+    from sottovoce.queries import Query
 
 _SMALLEST = 1e-12
 """No forecast looks for a tolerance below this."""
@@ -29,7 +29,7 @@ class QueryNoise:
     `scale` is near the end of a run, where weights are long. `first` is the sd of the first such answer, at
     the starting weights: exact, where no earlier answer decides its price. `part` of the records are read."""
 
-    question: Question[Any]
+    asked: Query[Any]
     times: int
     share: float
     scale: float
@@ -39,8 +39,8 @@ class QueryNoise:
 
     @property
     def query(self) -> str:
-        """The question's name."""
-        return self.question.kind.value
+        """The query's name."""
+        return self.asked.kind.value
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
@@ -81,46 +81,46 @@ class Forecaster(ABC):
     free: ClassVar[bool] = False
 
     @abstractmethod
-    def reaches(self, quotes: Quotes) -> bool:
+    def reaches(self, dry_run: DryRun) -> bool:
         """Whether a run can expect to reach the tolerance of its goal."""
 
     @abstractmethod
-    def curvature(self, quotes: Quotes) -> float:
+    def curvature(self, dry_run: DryRun) -> float:
         """The smallest curvature tolerance that the budget can show, whatever the gradient's."""
 
     @abstractmethod
-    def costs(self, quotes: Quotes) -> Costs:
+    def costs(self, dry_run: DryRun) -> Costs:
         """What the run for this goal asks."""
 
-    def forecast(self, quotes: Quotes) -> Forecast:
-        curvature, gradient = self.curvature(quotes), self.gradient(quotes)
-        aim = quotes
-        if not self.free and (quotes.goal.tolerance is None or not self.reaches(quotes)):
-            aim = quotes.aiming(self._wish(quotes, gradient))
+    def forecast(self, dry_run: DryRun) -> Forecast:
+        curvature, gradient = self.curvature(dry_run), self.gradient(dry_run)
+        aim = dry_run
+        if not self.free and (dry_run.goal.tolerance is None or not self.reaches(dry_run)):
+            aim = dry_run.aiming(self._wish(dry_run, gradient))
         return Forecast(
-            mu=math.sqrt(quotes.prices.mu_squared(quotes.units)),
+            mu=math.sqrt(dry_run.prices.mu_squared(dry_run.units)),
             costs=self.costs(aim),
             gradient=gradient,
             curvature=curvature,
         )
 
-    def gradient(self, quotes: Quotes) -> float:
+    def gradient(self, dry_run: DryRun) -> float:
         """The smallest gradient tolerance within reach, beside the curvature wanted or, if that cannot be
         shown, the smallest that can."""
-        ceiling = quotes.problem.gradient_ceiling(quotes.start)
-        base = quotes.aiming(self._wish(quotes, ceiling / 30.0))
+        ceiling = dry_run.problem.gradient_ceiling(dry_run.start)
+        base = dry_run.aiming(self._wish(dry_run, ceiling / 30.0))
 
         def works(gradient: float) -> bool:
-            return self.reaches(base.aiming(self._wish(quotes, gradient), same_order=True))
+            return self.reaches(base.aiming(self._wish(dry_run, gradient), same_order=True))
 
         found = least(works, _SMALLEST, ceiling)
         return ceiling if found is None else found
 
-    def _wish(self, quotes: Quotes, gradient: float) -> Tolerance:
-        wanted = None if quotes.goal.tolerance is None else quotes.goal.tolerance.curvature
-        usual = Tolerance(gradient=gradient, curvature=wanted).resolved(quotes.problem).curvature
+    def _wish(self, dry_run: DryRun, gradient: float) -> Tolerance:
+        wanted = None if dry_run.goal.tolerance is None else dry_run.goal.tolerance.curvature
+        usual = Tolerance(gradient=gradient, curvature=wanted).resolved(dry_run.problem).curvature
         assert usual is not None
-        return Tolerance(gradient=gradient, curvature=max(usual, self.curvature(quotes), _SMALLEST))
+        return Tolerance(gradient=gradient, curvature=max(usual, self.curvature(dry_run), _SMALLEST))
 
 
 def just_tested(problem: Problem) -> Tolerance:

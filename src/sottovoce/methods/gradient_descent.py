@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.forecast import Forecaster
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
 
 
 @final
@@ -90,8 +90,8 @@ class GradientDescent(Method):
 
         return DescentForecaster(self)
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
-        tolerance = self.insist_tolerance(goal)
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+        tolerance = self.require_tolerance(goal)
         levels = self.levels(ask.problem, goal)
         state = State(ask=ask, levels=levels.untested(), w=start, watch=watch)
         units = self.step_units(ask.units_left)

@@ -1,4 +1,4 @@
-"""Forecast of methods that learn coordinates: questions, and what the last measurement can certify."""
+"""Forecast of methods that learn coordinates: queries, and what the last measurement can certify."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Forecaster
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.questions import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
+from sottovoce.queries import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise
     from sottovoce.methods.measurement import LearnedMethod
-    from sottovoce.planning.quotes import Quotes
+    from sottovoce.planning.dry_run import DryRun
 
 _LEFT = 0.5
 """Gradient left at the end, in units of the noise of the most precise step."""
@@ -35,69 +35,69 @@ class LearnedForecaster(Forecaster):
     method: LearnedMethod
     free: ClassVar[bool] = True
 
-    def forecast(self, quotes: Quotes) -> Forecast:
-        self.method.insist_possible(quotes.problem, quotes.goal)
-        return super().forecast(quotes)
+    def forecast(self, dry_run: DryRun) -> Forecast:
+        self.method.require_possible(dry_run.problem, dry_run.goal)
+        return super().forecast(dry_run)
 
-    def reaches(self, quotes: Quotes) -> bool:
-        tolerance = quotes.goal.tolerance
+    def reaches(self, dry_run: DryRun) -> bool:
+        tolerance = dry_run.goal.tolerance
         assert tolerance is not None
         assert tolerance.curvature is not None
-        return self.curvature(quotes) <= tolerance.curvature and self._bound(quotes) <= tolerance.gradient
+        return self.curvature(dry_run) <= tolerance.curvature and self._bound(dry_run) <= tolerance.gradient
 
-    def curvature(self, quotes: Quotes) -> float:
-        if not curvature_in_doubt(quotes.problem, quotes.goal.tolerance):
-            return -quotes.problem.curvature_floor
-        levels = self.method.levels(quotes.problem, quotes.goal)
-        return shown(quotes.noise(Hessian, self._curvature_units(quotes)), quotes, levels)
+    def curvature(self, dry_run: DryRun) -> float:
+        if not curvature_in_doubt(dry_run.problem, dry_run.goal.tolerance):
+            return -dry_run.problem.curvature_floor
+        levels = self.method.levels(dry_run.problem, dry_run.goal)
+        return shown(dry_run.noise(Hessian, self._curvature_units(dry_run)), dry_run, levels)
 
-    def costs(self, quotes: Quotes) -> Costs:
+    def costs(self, dry_run: DryRun) -> Costs:
         method = self.method
-        shared = sharing(quotes.problem, math.sqrt(quotes.prices.mu_squared(quotes.units)))
+        shared = sharing(dry_run.problem, math.sqrt(dry_run.prices.mu_squared(dry_run.units)))
         noise = [
-            gradients(quotes, self._steps(quotes)),
-            quotes.noise(lambda _: ColumnMoments(groups=shared), int(quotes.units * method.moments_share)),
+            gradients(dry_run, self._steps(dry_run)),
+            dry_run.noise(lambda _: ColumnMoments(groups=shared), int(dry_run.units * method.moments_share)),
         ]
-        if method.forms_gram(quotes.problem):
-            noise.append(quotes.noise(lambda _: Gram(), int(quotes.units * method.gram_share)))
-        last = self._last_units(quotes)
+        if method.forms_gram(dry_run.problem):
+            noise.append(dry_run.noise(lambda _: Gram(), int(dry_run.units * method.gram_share)))
+        last = self._last_units(dry_run)
         if last:
-            noise.append(quotes.noise(Gradient, last // ROUNDS, ROUNDS))
-        noise += method.beside(quotes)
-        noise += self._measured(quotes)
-        return Costs(steps=method.taken(quotes.problem), noise=tuple(noise))
+            noise.append(dry_run.noise(Gradient, last // ROUNDS, ROUNDS))
+        noise += method.beside(dry_run)
+        noise += self._measured(dry_run)
+        return Costs(steps=method.taken(dry_run.problem), noise=tuple(noise))
 
-    def _bound(self, quotes: Quotes) -> float:
+    def _bound(self, dry_run: DryRun) -> float:
         """What the measurement certifies where half the noise of the best step is left."""
-        level = self.method.levels(quotes.problem, quotes.goal).gradient
-        gradient, *others = self._measured(quotes)
-        length = _LEFT * gradients(quotes, self._steps(quotes)).norm
+        level = self.method.levels(dry_run.problem, dry_run.goal).gradient
+        gradient, *others = self._measured(dry_run)
+        length = _LEFT * gradients(dry_run, self._steps(dry_run)).norm
         for other in others:
             if other.query == GradientNorm.kind:
                 return length + scalar_margin(other.scale, level)
-        return norm_bound(math.hypot(length, gradient.norm), gradient.scale, quotes.problem.dim, level)[0]
+        return norm_bound(math.hypot(length, gradient.norm), gradient.scale, dry_run.problem.dim, level)[0]
 
-    def _measured(self, quotes: Quotes) -> list[QueryNoise]:
-        levels = self.method.levels(quotes.problem, quotes.goal)
-        left = int(quotes.units * self.method.measure_share)
-        return measurements(quotes, levels, left, self._curvature_units(quotes))
+    def _measured(self, dry_run: DryRun) -> list[QueryNoise]:
+        levels = self.method.levels(dry_run.problem, dry_run.goal)
+        left = int(dry_run.units * self.method.measure_share)
+        return measurements(dry_run, levels, left, self._curvature_units(dry_run))
 
-    def _steps(self, quotes: Quotes) -> tuple[int, ...]:
+    def _steps(self, dry_run: DryRun) -> tuple[int, ...]:
         method = self.method
         aside = method.moments_share + method.measure_share
-        aside += method.gram_share if method.forms_gram(quotes.problem) else 0.0
-        aside += math.fsum(query.times * query.share for query in method.beside(quotes))
-        left = int(quotes.units * (1.0 - aside)) - self._curvature_units(quotes) - self._last_units(quotes)
+        aside += method.gram_share if method.forms_gram(dry_run.problem) else 0.0
+        aside += math.fsum(query.times * query.share for query in method.beside(dry_run))
+        left = int(dry_run.units * (1.0 - aside)) - self._curvature_units(dry_run) - self._last_units(dry_run)
         paid: list[int] = []
-        steps = method.taken(quotes.problem)
+        steps = method.taken(dry_run.problem)
         for step in range(steps):
             paid.append(int((left - sum(paid)) * share(step, steps)))
         return tuple(paid)
 
-    def _last_units(self, quotes: Quotes) -> int:
-        mu = math.sqrt(quotes.prices.mu_squared(quotes.units))
-        return int(quotes.units * self.method.last_share(quotes.problem, mu))
+    def _last_units(self, dry_run: DryRun) -> int:
+        mu = math.sqrt(dry_run.prices.mu_squared(dry_run.units))
+        return int(dry_run.units * self.method.last_share(dry_run.problem, mu))
 
-    def _curvature_units(self, quotes: Quotes) -> int:
-        in_doubt = curvature_in_doubt(quotes.problem, quotes.goal.tolerance)
-        return int(quotes.units * self.method.curvature_share) if in_doubt else 0
+    def _curvature_units(self, dry_run: DryRun) -> int:
+        in_doubt = curvature_in_doubt(dry_run.problem, dry_run.goal.tolerance)
+        return int(dry_run.units * self.method.curvature_share) if in_doubt else 0

@@ -1,4 +1,4 @@
-"""`majorize`: one noisy question about the features bounds the Hessian everywhere; then steps, no tuning."""
+"""`majorize`: one noisy query about the features bounds the Hessian everywhere; then steps, no tuning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.forecast import Forecaster
     from sottovoce.methods.steps import StepRule
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
 
 
 _LATE = 8
@@ -71,7 +71,7 @@ class Majorize(Method):
 
         return MajorizeForecaster(self)
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
         state = State(ask=ask, levels=levels, w=start, watch=watch)
         aside = MajorizeReserve.of(self, ask.units_left, levels.curvature_tested)
@@ -136,7 +136,7 @@ class Majorize(Method):
 @dataclass(frozen=True)
 class MajorizeReserve:
     """Units set aside for the majorizer, one look at the curvature and the last measurement; `look` those of
-    each of two questions that tell whether a run starts at a saddle."""
+    each of two queries that tell whether a run starts at a saddle."""
 
     gram: int
     curvature: int

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.base import Evidence, State
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 _FAILURE = 8.0
 """Minus the logarithm of the probability that a lifted answer is not above the true one."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Vector
     from sottovoce.methods.forecast import Forecaster, QueryNoise
-    from sottovoce.planning.quotes import Quotes
+    from sottovoce.planning.dry_run import DryRun
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Questions
-    from sottovoce.questions.geometry import Geometry
+    from sottovoce.queries import Answer, Queries
+    from sottovoce.queries.preconditioner import Preconditioner
     from sottovoce.result import Tolerance
 
 _TYPICAL = 4.0
@@ -55,8 +55,8 @@ def measure(state: State, levels: Levels, curvature_units: int) -> Stop:
     return Stop.FINISHED
 
 
-def questions(problem: Problem, levels: Levels) -> int:
-    """How many questions `measure` asks: the gradient, its norm where that pays, the curvature in doubt."""
+def queries(problem: Problem, levels: Levels) -> int:
+    """How many queries `measure` asks: the gradient, its norm where that pays, the curvature in doubt."""
     return 1 + scalar_pays(problem.dim, levels.at_the_end().gradient) + curvature_in_doubt(problem, None)
 
 
@@ -122,11 +122,11 @@ class LearnedMethod(Method):
         return True
 
     def last_share(self, problem: Problem, mu: float) -> float:
-        """The part of a budget of mu that is kept for questions after the steps. Public."""
+        """The part of a budget of mu that is kept for queries after the steps. Public."""
         return 0.0
 
-    def beside(self, quotes: Quotes) -> list[QueryNoise]:
-        """Questions on the way other than gradients, as a plan quotes them."""
+    def beside(self, dry_run: DryRun) -> list[QueryNoise]:
+        """Queries on the way other than gradients, as a plan dry_run them."""
         return []
 
     def forecaster(self) -> Forecaster:
@@ -134,7 +134,7 @@ class LearnedMethod(Method):
 
         return LearnedForecaster(self)
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = self.levels(ask.problem, goal)
         state = State(ask=ask, levels=levels, w=start, watch=watch)
         whole = ask.units_left
@@ -156,7 +156,7 @@ class LearnedMethod(Method):
             stop = Stop.CERTIFIED if met else Stop.STEPS_EXHAUSTED
         return replace(outcome, stop=stop, trained=descent.trained, noise=descent.noise)
 
-    def insist_possible(self, problem: Problem, goal: Goal) -> None:
+    def require_possible(self, problem: Problem, goal: Goal) -> None:
         if problem.matrix_free or problem.clipped:
             raise ParameterError(
                 f"method {self.name!r} learns coordinates of a table's columns; this risk has none. "
@@ -172,11 +172,11 @@ class LearnedMethod(Method):
         )
 
 
-def in_learned_coordinates(geometry: Geometry) -> str:
+def in_learned_coordinates(preconditioner: Preconditioner) -> str:
     """Which risk the steps followed, in words."""
     return (
         f"; trained in learned coordinates, where a record of length rho counts "
-        f"min(1, C/rho, {geometry.ceiling:g} C^2/rho^2), C = {geometry.cap:.4g}"
+        f"min(1, C/rho, {preconditioner.ceiling:g} C^2/rho^2), C = {preconditioner.cap:.4g}"
     )
 
 

@@ -18,7 +18,7 @@ from sottovoce.inference.coefficient_noise import LARGEST_KEPT, CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Geometry
+    from sottovoce.queries import Preconditioner
 
 _AT_ONCE = 512
 """Columns whose coordinates are formed at once."""
@@ -38,17 +38,19 @@ def momentum_variance(
     return left
 
 
-def in_user_weights(geometry: Geometry, variance: float, outputs: int) -> CoefficientNoise:
+def in_user_weights(preconditioner: Preconditioner, variance: float, outputs: int) -> CoefficientNoise:
     """The same variance in every coordinate u, what outputs share taken off, as noise of w = M'u."""
-    columns = geometry.columns
+    columns = preconditioner.columns
     sd = math.sqrt(variance * (1.0 - 1.0 / outputs if outputs > 1 else 1.0))
     lengths = np.concatenate(
         [
             np.linalg.norm(
-                geometry.to_coordinates(np.eye(min(_AT_ONCE, columns - start), columns, start)), axis=1
+                preconditioner.to_coordinates(np.eye(min(_AT_ONCE, columns - start), columns, start)), axis=1
             )
             for start in range(0, columns, _AT_ONCE)
         ]
     )
-    covariance = sd**2 * (geometry.matrix.T @ geometry.matrix) if columns <= LARGEST_KEPT else None
+    covariance = (
+        sd**2 * (preconditioner.matrix.T @ preconditioner.matrix) if columns <= LARGEST_KEPT else None
+    )
     return CoefficientNoise(np.tile(sd * lengths, outputs), covariance, "")

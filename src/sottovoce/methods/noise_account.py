@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 _KEPT = 20_000_000
 """Most numbers kept of all steps, 160 MB; where there would be more, a step is kept by its length alone."""

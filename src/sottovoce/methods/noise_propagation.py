@@ -22,7 +22,7 @@ from sottovoce.methods.logistic_model import log_odds
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 _LOGISTIC = "logistic"
 _TYPICAL_BEND = 0.8

@@ -13,7 +13,7 @@ from sottovoce.methods.cubic import Cubic
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.base import Goal, State
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
     from sottovoce.result import Outcome
 
 LOOK_SHARE = 0.02

@@ -51,7 +51,7 @@ class Adaptive(StepSize):
     rate: float = 0.05
 
     def __post_init__(self) -> None:
-        _insist_positive("rate", self.rate)
+        _require_positive("rate", self.rate)
 
     def step(self, problem: Problem, seen: Average) -> Vector:
         variance = seen.scale**2
@@ -59,6 +59,6 @@ class Adaptive(StepSize):
         return -self.rate * seen.gradient / np.sqrt(squares)
 
 
-def _insist_positive(name: str, value: float) -> None:
+def _require_positive(name: str, value: float) -> None:
     if not 0.0 < value < math.inf:
         raise ParameterError(f"{name} must be a positive finite number.")

@@ -19,7 +19,7 @@ from sottovoce.methods.noise_propagation import StepNoise
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 LARGEST_TURNED = 300
 """Most weights for which a step by a Hessian is followed in all directions; beyond, by its length alone."""

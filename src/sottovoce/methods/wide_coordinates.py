@@ -1,7 +1,7 @@
 """Coordinates of wide tables: moments asked twice, then those directions shortened that a matrix shows.
 
 The squares of columns a hundredth as large as others drown in the noise that the largest need. Asked again in
-coordinates where the large ones are small, they do not: no new question is needed, only the same one twice.
+coordinates where the large ones are small, they do not: no new query is needed, only the same one twice.
 All of this is post-processing of releases.
 """
 
@@ -16,12 +16,12 @@ from scipy import linalg
 
 from sottovoce.methods.adapt.coordinates import Coordinates, Prior, cap_for
 from sottovoce.methods.adapt.grouping import by_column, sharing
-from sottovoce.questions import Flattening, Geometry
+from sottovoce.queries import LowRankShrinkage, Preconditioner
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.base import State
-    from sottovoce.questions import Answer, Questions
+    from sottovoce.queries import Answer, Queries
 
 _CLEAR = 1.4
 """Eigenvalues count from this many edges of the noise on, and are shortened to it."""
@@ -40,17 +40,17 @@ def learned_twice(state: State, units: int, prior: Prior, mu: float) -> Coordina
     shared = sharing(problem, math.sqrt(ask.mu_squared(ask.units_left)))
     asked = ask.moments(units // 2, groups=shared)
     state.record("moments", asked.units)
-    first = Coordinates.chosen(by_column(asked, problem, shared), problem, prior, mu).geometry
-    inside = ask.reshaped(first)
+    first = Coordinates.chosen(by_column(asked, problem, shared), problem, prior, mu).preconditioner
+    inside = ask.preconditioned(first)
     there = replace(inside.problem, constant=problem.constant, column_groups=problem.column_groups)
     asked = inside.moments(units - units // 2, groups=shared)
     state.record("moments", asked.units)
     second = Coordinates.chosen(by_column(asked, there, shared), there, prior, mu)
-    return replace(second, geometry=composed(first, second.geometry))
+    return replace(second, preconditioner=composed(first, second.preconditioner))
 
 
-def composed(first: Geometry, second: Geometry) -> Geometry:
-    """The geometry that sees a row as `second` sees it after `first`, capped as `second` is.
+def composed(first: Preconditioner, second: Preconditioner) -> Preconditioner:
+    """The preconditioner that sees a row as `second` sees it after `first`, capped as `second` is.
 
     D2 (z - s2 z_c) with z = D1 (x - s1 x_c) and z_c = d x_c is D2 D1 (x - (s1 + d s2/D1) x_c)."""
     shift = first.shift
@@ -67,10 +67,10 @@ def composed(first: Geometry, second: Geometry) -> Geometry:
 @final
 @dataclass(frozen=True, eq=False)
 class WideCoordinates:
-    """A geometry, and the second moments expected in it: `largest` bounds them, `spectrum` are their likely
-    eigenvalues in falling order."""
+    """A preconditioner, and the second moments expected in it: `largest` bounds them, `spectrum` are their
+    likely eigenvalues in falling order."""
 
-    geometry: Geometry
+    preconditioner: Preconditioner
     largest: float
     spectrum: Vector
 
@@ -78,7 +78,7 @@ class WideCoordinates:
     def unflattened(cls, chosen: Coordinates) -> WideCoordinates:
         """Where no matrix is formed: no eigenvalue exceeds the trace."""
         trace = float(chosen.diagonal.sum())
-        return cls(chosen.geometry, trace, _falling(np.zeros(0), trace, chosen.diagonal.size, trace))
+        return cls(chosen.preconditioner, trace, _falling(np.zeros(0), trace, chosen.diagonal.size, trace))
 
     @classmethod
     def flattened(
@@ -86,27 +86,27 @@ class WideCoordinates:
     ) -> WideCoordinates:
         """Ask for the second moments and shorten what stands out of their noise down to it."""
         trace = float(chosen.diagonal.sum())
-        gram = gram_for(state.ask, chosen.geometry, trace, units)
+        gram = gram_for(state.ask, chosen.preconditioner, trace, units)
         state.record("gram", gram.units)
         edge = gram.scale * math.sqrt(2.0 * chosen.diagonal.size)
         level = _CLEAR * edge
         values, vectors = outstanding(gram.value, level)
         values = np.sqrt(np.maximum(values**2 - edge**2, level**2))
-        found = Flattening(vectors, np.maximum(np.sqrt(level / values), 1e-6)) if values.size else None
+        found = LowRankShrinkage(vectors, np.maximum(np.sqrt(level / values), 1e-6)) if values.size else None
         shortened = np.full(values.size, level)
         hidden = max(trace - float(values.sum()), 0.05 * trace)
         spectrum = _falling(shortened, hidden, chosen.diagonal.size, level)
         left = float(spectrum.sum())
         cap = cap_for(left, state.problem, prior, mu) * math.sqrt(left)
-        geometry = replace(chosen.geometry, cap=cap, flattening=found)
-        return cls(geometry, min(level + float(chosen.diagonal.max()), trace), spectrum)
+        preconditioner = replace(chosen.preconditioner, cap=cap, shrinkage=found)
+        return cls(preconditioner, min(level + float(chosen.diagonal.max()), trace), spectrum)
 
 
-def gram_for(ask: Questions, geometry: Geometry, trace: float, units: int) -> Answer[Matrix]:
+def gram_for(ask: Queries, preconditioner: Preconditioner, trace: float, units: int) -> Answer[Matrix]:
     """Second moments where a record counts min(1, trace/rho^2): they choose coordinates, no step rests on
     them, so the smallest cap serves."""
-    short = replace(geometry, cap=math.sqrt(trace), ceiling=1.0)
-    return ask.reshaped(short).gram(units)
+    short = replace(preconditioner, cap=math.sqrt(trace), ceiling=1.0)
+    return ask.preconditioned(short).gram(units)
 
 
 def outstanding(matrix: Matrix, level: float) -> tuple[Vector, Matrix]:

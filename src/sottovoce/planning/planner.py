@@ -12,13 +12,13 @@ from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import ParameterError
 from sottovoce.exports.forecast import coefficient_forecast
 from sottovoce.inference.expected import ExpectedErrors, expected_errors
-from sottovoce.inference.measuring import insist_inferable
+from sottovoce.inference.measuring import require_inferable
 from sottovoce.inference.request import Inference
 from sottovoce.methods.base import Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
 from sottovoce.planning.accuracy import AccuracyOutlook
-from sottovoce.planning.quotes import Quotes
+from sottovoce.planning.dry_run import DryRun
 from sottovoce.regularizers import L2
 from sottovoce.report.notebook import plan_panel
 from sottovoce.result import Tolerance
@@ -196,9 +196,9 @@ def plan(
     chosen = choice.method
     forecaster = chosen.forecaster()
     goal = goal_for(chosen, outline.problem, budget, tolerance, confidence, calibration)
-    chosen.insist_possible(outline.problem, goal)
-    quotes = Quotes.of(outline, chosen, goal, budget)
-    here = forecaster.forecast(quotes)
+    chosen.require_possible(outline.problem, goal)
+    dry_run = DryRun.of(outline, chosen, goal, budget)
+    here = forecaster.forecast(dry_run)
     found = Plan(
         n=n,
         dim=dim,
@@ -237,10 +237,10 @@ def plan(
     def reaches(records: int, epsilon: float) -> bool:
         allowed = replace(budget, epsilon=epsilon)
         return forecaster.reaches(
-            Quotes.of(outline.holding(records), chosen, replace(goal, budget=allowed), allowed)
+            DryRun.of(outline.holding(records), chosen, replace(goal, budget=allowed), allowed)
         )
 
-    feasible = forecaster.reaches(quotes)
+    feasible = forecaster.reaches(dry_run)
     enough = least(lambda size: reaches(math.ceil(size), budget.epsilon), 1, _MOST_RECORDS)
     records = None if enough is None else math.ceil(enough)
     nearest = None
@@ -263,7 +263,7 @@ def plan(
 def _errors(
     problem: Problem, mu: float, share: float, effect: float | None, budget: Budget
 ) -> ExpectedErrors | None:
-    insist_inferable(problem, Inference(share).share)
+    require_inferable(problem, Inference(share).share)
     if effect is not None and not (share and 0.0 < effect < math.inf):
         raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
     if not share:

@@ -17,7 +17,7 @@ from sottovoce.risks.softmax import SoftmaxRisk
 if TYPE_CHECKING:
     from sottovoce.losses import Loss
     from sottovoce.methods.forecast import Costs
-    from sottovoce.questions import Question
+    from sottovoce.queries import Query
     from sottovoce.regularizers import Regularizer
 
 _PROBE_ENTRIES = 2**21
@@ -43,10 +43,10 @@ class ProblemShape:
         return Outline(risk.problem, risk.bounds).holding(n)
 
     def seconds(self, n: int, costs: Costs) -> float:
-        """Each kind of question timed on synthetic rows and scaled to the records it reads."""
+        """Each kind of query timed on synthetic rows and scaled to the records it reads."""
         count = max(16, min(n, _PROBE_ENTRIES // min(self.dim, self.nonzeros or self.dim)))
         risk = self.risk(count, filled=True)
-        total = sum(asked.times * asked.part * _timed(asked.question, risk) for asked in costs.noise)
+        total = sum(noise.times * noise.part * _timed(noise.asked, risk) for noise in costs.noise)
         return total * n / count
 
     def risk(self, count: int, *, filled: bool) -> Risk | SoftmaxRisk:
@@ -86,10 +86,10 @@ class ProblemShape:
         return table
 
 
-def _timed(question: Question[Any], risk: Risk | SoftmaxRisk) -> float:
+def _timed(query: Query[Any], risk: Risk | SoftmaxRisk) -> float:
     def once() -> float:
         began = time.perf_counter()
-        question.exact(risk)
+        query.exact(risk)
         return time.perf_counter() - began
 
     return min(once(), once())

@@ -87,7 +87,7 @@ class Bounds(ABC):
 
     def mean(self, *, diameter: float, norm: float) -> float:
         """l2 movement of a mean of terms, each read off its record, no longer than `norm` and no two farther
-        apart than `diameter`: for questions about labels and other facts that no weights enter."""
+        apart than `diameter`: for queries about labels and other facts that no weights enter."""
         moves = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
         return moves + 2.0 * self.arithmetic.mean(norm)
 
@@ -131,7 +131,7 @@ class Bounds(ABC):
     def _published_hessian(self) -> float:
         return 2.0 * math.sqrt(self.problem.dim) / self.problem.n
 
-    def insist_calibrated(self) -> None:
+    def require_calibrated(self) -> None:
         """Refuse published calibration where a run might reach weights that need more than the paper says.
 
         The gradient's true movement grows with the weights, up to 2 slope R / n."""

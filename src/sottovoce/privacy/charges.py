@@ -64,7 +64,7 @@ class Facts:
 
 def charge(request: requests.Request, facts: Facts, relation: Relation) -> float:
     """The sensitivity of a request about records of these facts."""
-    _insist_finite(request)
+    _require_finite(request)
     match request:
         case requests.VectorSum():
             return _vector(request, facts, relation)
@@ -185,7 +185,7 @@ def _line_drops(request: requests.LineDrops, facts: Facts, relation: Relation) -
     return distance + 2.0 * math.sqrt(request.lengths.size) * rounding
 
 
-def _insist_finite(request: requests.Request) -> None:
+def _require_finite(request: requests.Request) -> None:
     """No number of a request may be infinite or missing: a bound of it would mean nothing."""
     for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest"):
         if hasattr(request, name) and not np.all(np.isfinite(getattr(request, name))):

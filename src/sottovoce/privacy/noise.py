@@ -28,7 +28,7 @@ WIDEST = 2.0**40
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Noising:
+class NoiseCalibration:
     """Gaussian noise that hides a query within mu^2 = (sensitivity / scale)^2.
 
     The exact answer moves by at most `moves` in l2 when one record is replaced; rounded to the lattice
@@ -52,7 +52,7 @@ def exponent_for(scale: float) -> int:
     return math.frexp(scale)[1] - 1 - BITS
 
 
-def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Noising:
+def calibrate(sensitivity: float, mu_squared: float, entries: int) -> NoiseCalibration:
     """Scale and lattice for a query that moves by `sensitivity`: s = (sensitivity + g sqrt(entries)) / mu.
 
     Rounding to the nearest multiple of g moves each entry by at most g/2, in both of two neighbours, so
@@ -75,7 +75,7 @@ def calibrate(sensitivity: float, mu_squared: float, entries: int) -> Noising:
             f"mu_squared={mu_squared:.3g} is too small for {entries} entries: rounding would swamp them. "
             "Nothing was released. Spend more on each answer."
         )
-    return Noising(
+    return NoiseCalibration(
         moves=sensitivity,
         sensitivity=rounded,
         scale=scale,
@@ -100,7 +100,7 @@ class Noise(Protocol):
     @property
     def simulated(self) -> bool: ...
 
-    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
+    def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         """The exact answer plus independent N(0, scale^2) in each entry."""
         ...
 
@@ -139,7 +139,7 @@ class ExactNoise(_Unshared):
     def simulated(self) -> bool:
         return False
 
-    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
+    def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         if exact.shape != (calibration.entries,):
             raise LedgerError(
                 f"the charge is for {calibration.entries} entries, the answer has shape {exact.shape}."
@@ -180,7 +180,7 @@ class SimulatedNoise(_Unshared):
     def simulated(self) -> bool:
         return True
 
-    def gaussian(self, exact: Vector, calibration: Noising) -> Vector:
+    def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         return exact + calibration.scale * self._generator.standard_normal(exact.shape)
 
     def laplace(self, moves: int, epsilon: float) -> int:
@@ -195,7 +195,7 @@ def noise_for(simulate: int | None) -> Noise:
     return ExactNoise() if simulate is None else SimulatedNoise(simulate)
 
 
-def _gaussian_measurement(calibration: Noising) -> Any:
+def _gaussian_measurement(calibration: NoiseCalibration) -> Any:
     """OpenDP's Gaussian on the lattice, once its own map (a zCDP rho) is within the charge, mu^2 / 2."""
     import opendp.mod
     from opendp.domains import atom_domain, vector_domain
@@ -258,7 +258,7 @@ def above_threshold(
     the lattice a query moves by m = floor(Delta/g) + 1 steps at most. Shifting the threshold by m keeps every
     refusal, for epsilon/2; shifting the answer's own noise by 2m keeps its acceptance, for epsilon/2. Sums
     and comparisons are made in integers."""
-    insist_payable(sensitivity, epsilon)
+    require_payable(sensitivity, epsilon)
     exponent = exponent_for(sensitivity / epsilon)
     moves = math.floor(math.ldexp(sensitivity, -exponent)) + 1
 
@@ -269,7 +269,7 @@ def above_threshold(
     return None
 
 
-def insist_payable(sensitivity: float, epsilon: float) -> None:
+def require_payable(sensitivity: float, epsilon: float) -> None:
     """Refuse numbers for which no noise is drawn: before the charge."""
     for name, value in (("sensitivity", sensitivity), ("epsilon", epsilon)):
         if not (math.isfinite(value) and value > 0.0):

@@ -16,24 +16,24 @@ from sottovoce.accounting.events import (
     Draw,
     GaussianEvent,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.privacy import release, sampling
-from sottovoce.privacy.noise import Noise, calibrate, insist_payable, noise_for
-from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, insist_known, pair
+from sottovoce.privacy.noise import Noise, calibrate, noise_for, require_payable
+from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, pair, require_known
 from sottovoce.privacy.sources import Source, source_of
 from sottovoce.problem import Calibration
-from sottovoce.questions import Answer, Gradient, Hessian
+from sottovoce.queries import Answer, Gradient, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.privacy.noise import Noising
+    from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Packing
-    from sottovoce.questions import Backtrack, Geometry, Question
+    from sottovoce.queries import Backtrack, Preconditioner, Query
     from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @final
 class Oracle(Prices):
-    """Answers a method's questions about a risk, each at the price the method names.
+    """Answers a method's queries about a risk, each at the price the method names.
 
     Formal guarantee: every answer is a Gaussian (or AboveThreshold) mechanism whose event was charged to the
     run before the data was touched; a refused charge raises and computes nothing."""
@@ -59,59 +59,61 @@ class Oracle(Prices):
 
     def _over(self, source: Source, run: Run, noise: Noise, entropy: sampling.Entropy) -> None:
         super().__init__(source.bounds, run)
-        self._bounds.insist_calibrated()
+        self._bounds.require_calibrated()
         self._source = source
         self._noise = noise
         self._entropy = entropy
 
-    def _sensitivity(self, question: Question[T]) -> float:
-        return self._source.sensitivity(question, self._source.request(question))
+    def _sensitivity(self, query: Query[T]) -> float:
+        return self._source.sensitivity(query, self._source.request(query))
 
-    def ask(self, question: Question[T], units: int) -> Answer[T]:
-        question = insist_known(question).admitted(self.problem)
-        source, request, packing = self._source, self._source.request(question), self.packing(question)
-        noising = self._calibrated(question, source.sensitivity(question, request), self._affordable(units))
+    def ask(self, query: Query[T], units: int) -> Answer[T]:
+        query = require_known(query).admitted(self.problem)
+        source, request, packing = self._source, self._source.request(query), self.packing(query)
+        calibrated = self._calibrated(query, source.sensitivity(query, request), self._affordable(units))
         charged, (paid,) = release.gaussian(
             self._run,
             self._noise,
-            plain_event(question, noising),
-            (noising, lambda: packed(packing, source.answer(request), noising)),
-            question=question,
+            plain_event(query, calibrated),
+            (calibrated, lambda: packed(packing, source.answer(request), calibrated)),
+            query=query,
         )
-        value = packing.unpack(paid.draw()) + source.public(question)
-        return Answer(value, noising.scale * packing.widening, charged)
+        value = packing.unpack(paid.draw()) + source.public(query)
+        return Answer(value, calibrated.scale * packing.widening, charged)
 
-    def search(self, question: Backtrack, units: int) -> int | None:
-        question = insist_known(question, SEARCHES).admitted(self.problem)
-        moves, compared = self._source.comparisons(question)
+    def search(self, query: Backtrack, units: int) -> int | None:
+        query = require_known(query, SEARCHES).admitted(self.problem)
+        moves, compared = self._source.comparisons(query)
         epsilon = self._run.currency.pure_epsilon(self._affordable(units))
-        insist_payable(moves, epsilon)
+        require_payable(moves, epsilon)
         return release.pure(
             self._run,
-            PureEvent(question.kind, epsilon),
+            PureEvent(query.kind, epsilon),
             lambda: self._noise.first_above(compared, moves, epsilon),
-            question,
+            query,
         )
 
-    def reshaped(self, geometry: Geometry) -> Oracle:
+    def preconditioned(self, preconditioner: Preconditioner) -> Oracle:
         other = object.__new__(Oracle)
-        other._over(self._source.reshaped(geometry), self._run, self._noise, self._entropy)
+        other._over(self._source.preconditioned(preconditioner), self._run, self._noise, self._entropy)
         return other
 
     def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
         return BatchOracle(self._source, self._run, self._noise, self._entropy, size=size, shared=shared)
 
 
-def packed(packing: Packing, exact: Any, noising: Noising) -> Vector:
+def packed(packing: Packing, exact: Any, calibrated: NoiseCalibration) -> Vector:
     """The exact answer as a vector of as many entries as noise was calibrated for."""
     found = packing.pack(exact)
-    if found.shape != (noising.entries,):
+    if found.shape != (calibrated.entries,):
         raise LedgerError("an answer has another length than it was charged for. Nothing was released.")
     return found
 
 
-def plain_event(question: Question[T], noising: Noising) -> GaussianEvent:
-    return GaussianEvent(question.kind, noising.sensitivity, noising.scale, noising.entries, noising.step)
+def plain_event(query: Query[T], calibrated: NoiseCalibration) -> GaussianEvent:
+    return GaussianEvent(
+        query.kind, calibrated.sensitivity, calibrated.scale, calibrated.entries, calibrated.step
+    )
 
 
 @final
@@ -119,8 +121,8 @@ def plain_event(question: Question[T], noising: Noising) -> GaussianEvent:
 class _Pending:
     """A Hessian that has been paid for together with the gradient of its batch."""
 
-    question: Hessian
-    noising: Noising
+    query: Hessian
+    calibrated: NoiseCalibration
     paid: release.Paid
 
 
@@ -128,7 +130,7 @@ class _Pending:
 class BatchOracle(BatchPrices):
     """Gradients and Hessians of batches of fixed size, drawn without replacement and never shown.
 
-    Formal guarantee: each question is charged, before a batch is drawn, as a Gaussian answer amplified by
+    Formal guarantee: each query is charged, before a batch is drawn, as a Gaussian answer amplified by
     sampling. Its sensitivity is that of a mean over the batch when one of its records is replaced, whatever
     the relation: for that, amplification by batches of fixed size is proved. Fresh batches are amplified one
     by one. With `shared`, a gradient and the Hessian after it come from one batch and are amplified once,
@@ -151,40 +153,40 @@ class BatchOracle(BatchPrices):
         self._entropy = entropy
         self._pending: _Pending | None = None
 
-    def _sensitivity(self, question: Question[T]) -> float:
-        return self._priced.sensitivity(question, self._priced.request(question))
+    def _sensitivity(self, query: Query[T]) -> float:
+        return self._priced.sensitivity(query, self._priced.request(query))
 
-    def ask(self, question: Question[T], units: int) -> Answer[T]:
-        question = insist_known(question).admitted(self.problem)
-        deviation = self.sampling(question)
-        if self._shared and isinstance(question, Hessian):
-            return cast("Answer[T]", self._promised(question))
+    def ask(self, query: Query[T], units: int) -> Answer[T]:
+        query = require_known(query).admitted(self.problem)
+        deviation = self.sampling(query)
+        if self._shared and isinstance(query, Hessian):
+            return cast("Answer[T]", self._promised(query))
         units = self._affordable(units)
         if self._shared:
-            gradient, hessian = pair(question)
+            gradient, hessian = pair(query)
             return cast("Answer[T]", self._paired(gradient, hessian.admitted(self.problem), units))
-        request = self._priced.request(question)
-        noising = self._calibrated(question, self._priced.sensitivity(question, request), units)
+        request = self._priced.request(query)
+        calibrated = self._calibrated(query, self._priced.sensitivity(query, request), units)
         event = SubsampledGaussianEvent(
-            query=question.kind,
-            sensitivity=noising.sensitivity,
-            scale=noising.scale,
-            entries=noising.entries,
-            step=noising.step,
+            query=query.kind,
+            sensitivity=calibrated.sensitivity,
+            scale=calibrated.scale,
+            entries=calibrated.entries,
+            step=calibrated.step,
             batch=self._size,
             population=self.problem.n,
             draw=self._draw,
         )
-        packing = self.packing(question)
+        packing = self.packing(query)
         charged, (paid,) = release.gaussian(
             self._run,
             self._noise,
             event,
-            (noising, lambda: packed(packing, self._drawn().answer(request), noising)),
-            question=question,
+            (calibrated, lambda: packed(packing, self._drawn().answer(request), calibrated)),
+            query=query,
         )
-        value = packing.unpack(paid.draw()) + self._source.public(question)
-        return Answer(value, noising.scale * packing.widening, charged, deviation)
+        value = packing.unpack(paid.draw()) + self._source.public(query)
+        return Answer(value, calibrated.scale * packing.widening, charged, deviation)
 
     def _paired(self, gradient: Gradient, hessian: Hessian, units: int) -> Answer[Vector]:
         asked = [self._priced.request(part) for part in (gradient, hessian)]
@@ -213,21 +215,21 @@ class BatchOracle(BatchPrices):
             SharedBatchEvent(tuple(plain), self._size, self.problem.n),
             (noise[0], lambda: packed(self.packing(gradient), drawn().answer(asked[0]), noise[0])),
             (noise[1], lambda: packed(self.packing(hessian), drawn().answer(asked[1]), noise[1])),
-            question=gradient,
+            query=gradient,
         )
         self._pending = _Pending(hessian, noise[1], second)
         value = first.draw() + self._source.public(gradient)
         return Answer(value, noise[0].scale, charged, self.sampling(gradient))
 
-    def _promised(self, question: Hessian) -> Answer[Matrix]:
+    def _promised(self, query: Hessian) -> Answer[Matrix]:
         pending, self._pending = self._pending, None
-        if pending is None or not np.array_equal(pending.question.w, question.w):
+        if pending is None or not np.array_equal(pending.query.w, query.w):
             raise ParameterError(
                 "with a shared batch a Hessian follows the gradient at the same weights, once."
             )
-        packing = self.packing(question)
-        value = packing.unpack(pending.paid.draw()) + self._source.public(question)
-        return Answer(value, pending.noising.scale * packing.widening, 0, self.sampling(question))
+        packing = self.packing(query)
+        value = packing.unpack(pending.paid.draw()) + self._source.public(query)
+        return Answer(value, pending.calibrated.scale * packing.widening, 0, self.sampling(query))
 
     def _drawn(self) -> Source:
         """A fresh batch, its sums divided by the size that is public, not by the one it has."""
@@ -277,7 +279,7 @@ class CountOracle:
         Integers are exact in float64, so floating point adds nothing to the sensitivity."""
         calibration = calibrate(moves, self.run.currency.mu_squared(units), entries)
         event = GaussianEvent(
-            query=Query.EVALUATION,
+            query=QueryKind.EVALUATION,
             sensitivity=calibration.sensitivity,
             scale=calibration.scale,
             entries=entries,
@@ -301,4 +303,4 @@ class CountOracle:
             noisy = [score + self.noise.laplace(threshold_moves, epsilon) for score in compute()]
             return noisy.index(max(noisy))
 
-        return release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)
+        return release.pure(self.run, PureEvent(QueryKind.SELECTION, epsilon), noisiest)

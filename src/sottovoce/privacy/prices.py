@@ -1,4 +1,4 @@
-"""What questions cost and how noisy their answers are: bounds, a run that pays, no data."""
+"""What queries cost and how noisy their answers are: bounds, a run that pays, no data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sottovoce.accounting.events import (
     Draw,
     GaussianEvent,
     PureEvent,
-    Query,
+    QueryKind,
     SharedBatchEvent,
     SubsampledGaussianEvent,
 )
@@ -20,23 +20,23 @@ from sottovoce.privacy.noise import calibrate
 from sottovoce.privacy.release import packing_for
 from sottovoce.privacy.sources import batch_bounds
 from sottovoce.problem import Calibration
-from sottovoce.questions import (
+from sottovoce.queries import (
     Backtrack,
     Derivatives,
     Gradient,
     Hessian,
-    Question,
-    Questions,
+    Queries,
+    Query,
     arguments,
 )
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.privacy.bounds import Bounds
-    from sottovoce.privacy.noise import Noising
+    from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Packing
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Geometry
+    from sottovoce.queries import Answer, Preconditioner
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -69,51 +69,51 @@ class _Priced(Derivatives):
     def mu_squared(self, units: int) -> float:
         return self._run.currency.mu_squared(units)
 
-    def ask(self, question: Question[T], units: int) -> Answer[T]:
+    def ask(self, query: Query[T], units: int) -> Answer[T]:
         raise ParameterError("prices are known without data, answers are not: ask an oracle.")
 
-    def packing(self, question: Question[T]) -> Packing:
+    def packing(self, query: Query[T]) -> Packing:
         """How an answer is laid out for its noise. The paper's own layout is for its Hessian alone."""
-        published = self._bounds.calibration is Calibration.PUBLISHED and question.kind is Query.HESSIAN
-        return packing_for(question.form, published=published)
+        published = self._bounds.calibration is Calibration.PUBLISHED and query.kind is QueryKind.HESSIAN
+        return packing_for(query.form, published=published)
 
     def _affordable(self, units: int) -> int:
         given = arguments.units(units)
         if not 1 <= given <= self.units_left:
             raise BudgetExceeded(
-                f"this question was given {'no' if given < 1 else 'more'} units of privacy, "
+                f"this query was given {'no' if given < 1 else 'more'} units of privacy, "
                 f"{self.units_left} are left. Nothing was released. Raise the budget or plan fewer steps."
             )
         return given
 
 
-class Prices(_Priced, Questions):
-    """Prices of questions about all records."""
+class Prices(_Priced, Queries):
+    """Prices of queries about all records."""
 
-    def noising(self, question: Question[T], units: int) -> Noising:
+    def calibrated(self, query: Query[T], units: int) -> NoiseCalibration:
         """The noise that `units` buy."""
-        return self._calibrated(question, self._sensitivity(question), units)
+        return self._calibrated(query, self._sensitivity(query), units)
 
-    def _calibrated(self, question: Question[T], moves: float, units: int) -> Noising:
-        return calibrate(moves, self.mu_squared(units), question.entries(self.problem))
+    def _calibrated(self, query: Query[T], moves: float, units: int) -> NoiseCalibration:
+        return calibrate(moves, self.mu_squared(units), query.entries(self.problem))
 
-    def _sensitivity(self, question: Question[T]) -> float:
-        """What the question will be charged for."""
-        return question.moves(self._bounds)
+    def _sensitivity(self, query: Query[T]) -> float:
+        """What the query will be charged for."""
+        return query.moves(self._bounds)
 
-    def price(self, question: Question[T], scale: float) -> int:
-        moves = self._sensitivity(insist_known(question).admitted(self.problem))
-        return self._run.currency.price(GaussianEvent(question.kind, moves * PRICE_SLACK, scale, 1, 0.0))
+    def price(self, query: Query[T], scale: float) -> int:
+        moves = self._sensitivity(require_known(query).admitted(self.problem))
+        return self._run.currency.price(GaussianEvent(query.kind, moves * PRICE_SLACK, scale, 1, 0.0))
 
-    def search(self, question: Backtrack, units: int) -> int | None:
+    def search(self, query: Backtrack, units: int) -> int | None:
         raise ParameterError("prices are known without data, answers are not: ask an oracle.")
 
-    def reshaped(self, geometry: Geometry) -> Questions:
+    def preconditioned(self, preconditioner: Preconditioner) -> Queries:
         raise ParameterError("prices are known without data, other coordinates are not: ask an oracle.")
 
     def search_price(self, epsilon: float) -> int:
         return self._run.currency.price(
-            PureEvent(Query.LINE_SEARCH, positive("epsilon", epsilon) * PRICE_SLACK)
+            PureEvent(QueryKind.LINE_SEARCH, positive("epsilon", epsilon) * PRICE_SLACK)
         )
 
     def batched(self, size: int, *, shared: bool = False) -> BatchPrices:
@@ -121,7 +121,7 @@ class Prices(_Priced, Questions):
 
 
 class BatchPrices(_Priced):
-    """Prices of questions about secret batches, amplified by their secrecy.
+    """Prices of queries about secret batches, amplified by their secrecy.
 
     Under zero-out batches are Poisson ones, their sums divided by the expected size: they move by one record
     over that size. Else they have a fixed size and move as when one of their records is replaced, whatever
@@ -149,44 +149,44 @@ class BatchPrices(_Priced):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
 
-    def noising(self, question: Question[T], units: int, parts: int = 1) -> Noising:
+    def calibrated(self, query: Query[T], units: int, parts: int = 1) -> NoiseCalibration:
         """The noise that `units` buy for one of `parts` answers from the same batch."""
-        return self._calibrated(question, self._sensitivity(question), units, parts)
+        return self._calibrated(query, self._sensitivity(query), units, parts)
 
-    def _calibrated(self, question: Question[T], moves: float, units: int, parts: int = 1) -> Noising:
+    def _calibrated(self, query: Query[T], moves: float, units: int, parts: int = 1) -> NoiseCalibration:
         multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
         mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
-        return calibrate(moves, mu_squared, question.entries(self.problem))
+        return calibrate(moves, mu_squared, query.entries(self.problem))
 
-    def _sensitivity(self, question: Question[T]) -> float:
-        """What the question will be charged for."""
-        return question.moves(self._batch_bounds)
+    def _sensitivity(self, query: Query[T]) -> float:
+        """What the query will be charged for."""
+        return query.moves(self._batch_bounds)
 
-    def price(self, question: Question[T], scale: float) -> int:
-        question = insist_known(question).admitted(self.problem)
-        own = self._sensitivity(question)
+    def price(self, query: Query[T], scale: float) -> int:
+        query = require_known(query).admitted(self.problem)
+        own = self._sensitivity(query)
         if not self._shared:
             event = SubsampledGaussianEvent(
-                question.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n, self._draw
+                query.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n, self._draw
             )
             return self._run.currency.price(event)
         parts = tuple(
             GaussianEvent(part.kind, moves * PRICE_SLACK, moves / own * scale, 1, 0.0)
-            for part in pair(question)
+            for part in pair(query)
             for moves in (self._sensitivity(part),)
         )
         return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
 
-    def sampling(self, question: Question[T]) -> float:
+    def sampling(self, query: Query[T]) -> float:
         """Root mean square distance of a batch's answer from that of all records, at most."""
-        return batch_deviation(question.term(self.problem), self.problem.n, self._size)
+        return batch_deviation(query.term(self.problem), self.problem.n, self._size)
 
 
-def pair(question: Question[T]) -> tuple[Gradient, Hessian]:
+def pair(query: Query[T]) -> tuple[Gradient, Hessian]:
     """The gradient and the Hessian that share a batch, at the point of either."""
-    if not isinstance(question, Gradient | Hessian):
+    if not isinstance(query, Gradient | Hessian):
         raise ParameterError("a shared batch pairs a gradient with a Hessian; products need fresh ones.")
-    return Gradient(question.w), Hessian(question.w)
+    return Gradient(query.w), Hessian(query.w)
 
 
 def batch_deviation(term: float, n: int, size: int) -> float:
@@ -200,13 +200,13 @@ def _final(kind: Any) -> set[Any]:
     return set().union(*map(_final, below)) if below else {kind}
 
 
-_KNOWN = frozenset(kind for kind in _final(Question) if kind.__module__.startswith("sottovoce.questions."))
+_KNOWN = frozenset(kind for kind in _final(Query) if kind.__module__.startswith("sottovoce.queries."))
 SEARCHES = frozenset({Backtrack})
 """What a line search may compare."""
 
 
-def insist_known(question: Q, known: frozenset[type] = _KNOWN) -> Q:
-    """A question of the room `questions`: its bound has been proven, one brought by a method has not."""
-    if type(question) not in known:
-        raise ParameterError("an oracle answers the questions of sottovoce.questions and no others.")
-    return question
+def require_known(query: Q, known: frozenset[type] = _KNOWN) -> Q:
+    """A query of the room `queries`: its bound has been proven, one brought by a method has not."""
+    if type(query) not in known:
+        raise ParameterError("an oracle answers the queries of sottovoce.queries and no others.")
+    return query

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import DataError, LedgerError, ParameterError, SottovoceError
-from sottovoce.questions import Form
+from sottovoce.queries import Form
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Event, Run
     from sottovoce.accounting.events import PureEvent
-    from sottovoce.privacy.noise import Noise, Noising
+    from sottovoce.privacy.noise import Noise, NoiseCalibration
 
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class Paid:
     def __init__(
         self,
         noise: Noise,
-        calibration: Noising,
+        calibration: NoiseCalibration,
         compute: Callable[[], Vector],
         released: Callable[[Callable[[], Vector]], Vector],
     ) -> None:
@@ -52,31 +52,31 @@ def gaussian(
     run: Run,
     noise: Noise,
     event: Event,
-    *parts: tuple[Noising, Callable[[], Vector]],
-    question: object = None,
+    *parts: tuple[NoiseCalibration, Callable[[], Vector]],
+    query: object = None,
 ) -> tuple[int, list[Paid]]:
     """Charge `event`, which covers every part, and hand out the parts' noisy answers, computed when drawn.
 
     A refused charge raises, and nothing has been computed. Returns what was charged, in units. A run that
     goes on after an interruption is handed the answers it had: none is drawn twice."""
-    grant, asked = run.charge(event), fingerprint(question)
+    grant, asked = run.charge(event), fingerprint(query)
     return grant.units, [
         Paid(noise, calibration, compute, partial(run.released, grant, part, asked))
         for part, (calibration, compute) in enumerate(parts)
     ]
 
 
-def pure(run: Run, event: PureEvent, mechanism: Callable[[], T], question: object = None) -> T:
+def pure(run: Run, event: PureEvent, mechanism: Callable[[], T], query: object = None) -> T:
     """Charge `event`, then run a mechanism that is private by itself at that epsilon."""
     grant = run.charge(event)
-    return run.released(grant, 0, fingerprint(question), lambda: unquoted(mechanism))
+    return run.released(grant, 0, fingerprint(query), lambda: unquoted(mechanism))
 
 
-def fingerprint(question: object) -> str:
-    """Tells a question from others by its kind and the public numbers in it, bit by bit."""
-    digest = hashlib.sha256(type(question).__name__.encode())
-    for field in fields(question) if is_dataclass(question) else ():
-        value = getattr(question, field.name)
+def fingerprint(query: object) -> str:
+    """Tells a query from others by its kind and the public numbers in it, bit by bit."""
+    digest = hashlib.sha256(type(query).__name__.encode())
+    for field in fields(query) if is_dataclass(query) else ():
+        value = getattr(query, field.name)
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         digest.update(f"{field.name}:{len(content)}:".encode() + content)
     return digest.hexdigest()

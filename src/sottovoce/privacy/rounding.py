@@ -12,10 +12,10 @@ A pass over the rows makes these errors:
   JOINING + a few, and summed over entries, in l2, by gamma_m n sup||term||: no factor of the dimension;
 - the data part, divided by n, is added to public parts (the regularizer): u times all their norms, each time.
 
-In the coordinates of a geometry, sums over records are made in x, and their sum is multiplied by M. An error
-e in x becomes M e, no longer than stretch ||e||; the product itself adds gamma_d |M| |sum|, no longer than
-gamma_d stretch times the sum. Weights w = M'u are rounded once more, so margins are those of w off by gamma_d
-stretch ||u||: twice the norm of w covers both.
+In the coordinates of a preconditioner, sums over records are made in x, and their sum is multiplied by M. An
+error e in x becomes M e, no longer than stretch ||e||; the product itself adds gamma_d |M| |sum|, no longer
+than gamma_d stretch times the sum. Weights w = M'u are rounded once more, so margins are those of w off by
+gamma_d stretch ||u||: twice the norm of w covers both.
 """
 
 from __future__ import annotations

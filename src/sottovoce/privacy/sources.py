@@ -1,7 +1,7 @@
 """What an oracle asks: records behind bounded sums, or the wing of PyTorch modules.
 
 Of records, what a risk says of itself is never used: its sums charge and answer, and what it returns for its
-owner is not consulted. A question only proposes a request, which is made once, charged and then answered.
+owner is not consulted. A query only proposes a request, which is made once, charged and then answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting.relations import Relation
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions import Backtrack, Geometry, Question
+    from sottovoce.queries import Backtrack, Preconditioner, Query
     from sottovoce.risks.protocol import ExactRisk
 
 _WINGS = ("sottovoce.autodiff.risk",)
@@ -41,11 +41,11 @@ class Source(ABC):
         return self.bounds.problem
 
     @abstractmethod
-    def request(self, question: Question[Any]) -> Any:
+    def request(self, query: Query[Any]) -> Any:
         """What will be charged and answered."""
 
     @abstractmethod
-    def sensitivity(self, question: Question[Any], request: Any) -> float:
+    def sensitivity(self, query: Query[Any], request: Any) -> float:
         """How far one record moves the answer to the request, or more where the caller states more."""
 
     @abstractmethod
@@ -53,15 +53,15 @@ class Source(ABC):
         """The exact answer without the penalty: for one who adds noise to it."""
 
     @abstractmethod
-    def public(self, question: Question[Any]) -> Any:
+    def public(self, query: Query[Any]) -> Any:
         """What the penalty adds to the noisy answer."""
 
     @abstractmethod
-    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
+    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
         """How far one record moves each comparison of a line search, and the comparisons, made in turn."""
 
     @abstractmethod
-    def reshaped(self, geometry: Geometry) -> Source: ...
+    def preconditioned(self, preconditioner: Preconditioner) -> Source: ...
 
     @abstractmethod
     def batch(self, size: int, most: int, relation: Relation) -> Source:
@@ -81,39 +81,39 @@ class RecordSource(Source):
         self._sums = sums
         self._proposals: Any = bounds
 
-    def request(self, question: Question[Any]) -> Any:
-        return question.request(self._proposals)
+    def request(self, query: Query[Any]) -> Any:
+        return query.request(self._proposals)
 
-    def sensitivity(self, question: Question[Any], request: Any) -> float:
+    def sensitivity(self, query: Query[Any], request: Any) -> float:
         tight = self._sums.sensitivity(request, self.bounds.relation)
         if self.bounds.calibration is Calibration.TIGHT:
             return tight
-        return max(tight, question.moves(self.bounds))
+        return max(tight, query.moves(self.bounds))
 
     def answer(self, request: Any) -> Any:
         return self._sums.answer(request)
 
-    def public(self, question: Question[Any]) -> Any:
-        return question.public(self.problem)
+    def public(self, query: Query[Any]) -> Any:
+        return query.public(self.problem)
 
-    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
-        longest = np.array([float(np.max(question.lengths))])
-        request = self._proposals.line_drops(question.w, question.direction, longest)
+    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
+        longest = np.array([float(np.max(query.lengths))])
+        request = self._proposals.line_drops(query.w, query.direction, longest)
         moves = self._sums.sensitivity(request, self.bounds.relation)
         if self.bounds.calibration is not Calibration.TIGHT:
-            moves = max(moves, question.moves(self.bounds))
-        steps = question.lengths[:, None] * question.direction
-        relief = self.problem.relief(question.w, steps)
+            moves = max(moves, query.moves(self.bounds))
+        steps = query.lengths[:, None] * query.direction
+        relief = self.problem.relief(query.w, steps)
 
         def compared() -> Iterator[float]:
             fall = self._sums.falls(request)
-            for length, eased, required in zip(question.lengths, relief, question.required, strict=True):
+            for length, eased, required in zip(query.lengths, relief, query.required, strict=True):
                 yield fall(min(float(length), float(longest[0]))) + float(eased) - float(required)
 
         return moves, compared()
 
-    def reshaped(self, geometry: Geometry) -> Source:
-        return source_of(self._risk.reshaped(geometry), self.bounds)
+    def preconditioned(self, preconditioner: Preconditioner) -> Source:
+        return source_of(self._risk.preconditioned(preconditioner), self.bounds)
 
     def batch(self, size: int, most: int, relation: Relation) -> Source:
         bounds = batch_bounds(self.bounds, size, most, relation)
@@ -131,23 +131,23 @@ class WingSource(Source):
         super().__init__(bounds)
         self._risk = risk
 
-    def request(self, question: Question[Any]) -> Any:
-        return question
+    def request(self, query: Query[Any]) -> Any:
+        return query
 
-    def sensitivity(self, question: Question[Any], request: Any) -> float:
-        return float(question.moves(self.bounds))
+    def sensitivity(self, query: Query[Any], request: Any) -> float:
+        return float(query.moves(self.bounds))
 
     def answer(self, request: Any) -> Any:
         return request.exact(self._risk)
 
-    def public(self, question: Question[Any]) -> Any:
+    def public(self, query: Query[Any]) -> Any:
         return 0.0
 
-    def comparisons(self, question: Backtrack) -> tuple[float, Iterator[float]]:
-        return question.moves(self.bounds), question.exact(self._risk)
+    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
+        return query.moves(self.bounds), query.exact(self._risk)
 
-    def reshaped(self, geometry: Geometry) -> Source:
-        return source_of(self._risk.reshaped(geometry), self.bounds)
+    def preconditioned(self, preconditioner: Preconditioner) -> Source:
+        return source_of(self._risk.preconditioned(preconditioner), self.bounds)
 
     def batch(self, size: int, most: int, relation: Relation) -> Source:
         return WingSource(self._risk, batch_bounds(self.bounds, size, most, relation))

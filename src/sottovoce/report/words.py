@@ -156,7 +156,7 @@ def noise(reason: str) -> str:
         return f"How far the noise for privacy moved each effect is not known: {text(reason)}."
     return (
         "Noise is about how far the noise for privacy moves an effect from one run to the next on the same "
-        "records (one standard deviation, estimated without a further question). An effect smaller than its "
+        "records (one standard deviation, estimated without a further query). An effect smaller than its "
         "noise is marked *: it may be nothing else. The chance of the sample comes on top."
     )
 

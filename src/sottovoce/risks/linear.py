@@ -17,11 +17,11 @@ from sottovoce.kernels.warming import warm_for
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.problem import Problem
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.bounds import LinearBounds
 from sottovoce.risks.over_sums import RiskOverSums
-from sottovoce.risks.reshaped import ReshapedRisk
+from sottovoce.risks.preconditioned import PreconditionedRisk
 
 
 @final
@@ -127,9 +127,9 @@ class Risk(RiskOverSums):
         value, gradient = self.sums.value_and_gradient(*asked)
         return value + self.problem.penalty(w), gradient + self.problem.pull(w)
 
-    def reshaped(self, geometry: Geometry) -> ReshapedRisk:
-        """This risk in the geometry's coordinates, each record's influence capped; records are not copied."""
-        return ReshapedRisk.of(self, geometry)
+    def preconditioned(self, preconditioner: Preconditioner) -> PreconditionedRisk:
+        """This risk in other coordinates, each record's influence capped; records are not copied."""
+        return PreconditionedRisk.of(self, preconditioner)
 
     def subset(self, indices: NDArray[np.int64], n: int | None = None) -> Risk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""

@@ -10,7 +10,7 @@ import numpy as np
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels.sums import checked_weights
-from sottovoce.problem import insist_matrix_fits
+from sottovoce.problem import require_matrix_fits
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RiskOverSums(Sealed, ABC):
     def hessian(self, w: Vector) -> Matrix:
         """Hessian of f at w, symmetric to the last bit. Exact: for the data's owner only."""
         w = self._weights(w)
-        insist_matrix_fits(self.dim)
+        require_matrix_fits(self.dim)
         return np.asarray(self.sums.answer(self.bounds.matrix_sum(w)) + self.problem.bends(w))
 
     def score_moment(self, w: Vector) -> Matrix:

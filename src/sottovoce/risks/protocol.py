@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.geometry import Geometry
+    from sottovoce.queries.preconditioner import Preconditioner
 
 
 class ExactLine(Protocol):
@@ -24,7 +24,7 @@ class ExactLine(Protocol):
 class ExactRisk(Protocol):
     """A mean over records of terms that one record moves by no more than `bounds` says.
 
-    Linear models, softmax and PyTorch modules answer the same questions, so one oracle, one ledger and the
+    Linear models, softmax and PyTorch modules answer the same queries, so one oracle, one ledger and the
     same methods serve them all. Every answer is exact: for the data's owner, and for an Oracle to noise."""
 
     @property
@@ -80,5 +80,5 @@ class ExactRisk(Protocol):
     def subset(self, indices: NDArray[np.int64], n: int | None = None) -> ExactRisk:
         """The risk over these records alone, maybe none; sums are divided by `n`, or by their number."""
 
-    def reshaped(self, geometry: Geometry) -> ExactRisk:
+    def preconditioned(self, preconditioner: Preconditioner) -> ExactRisk:
         """The same risk in other coordinates, each record's influence capped."""

@@ -13,14 +13,14 @@ from sottovoce.privacy.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, Soft
 from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.over_sums import RiskOverSums
-from sottovoce.risks.reshaped import ReshapedRisk
+from sottovoce.risks.preconditioned import PreconditionedRisk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Vector
-    from sottovoce.questions.geometry import Geometry
+    from sottovoce.queries.preconditioner import Preconditioner
 
 
 @final
@@ -108,9 +108,9 @@ class SoftmaxRisk(RiskOverSums):
         value, gradient = self.sums.value_and_gradient(w)
         return value + self.problem.penalty(w), gradient + self.problem.pull(w)
 
-    def reshaped(self, geometry: Geometry) -> ReshapedRisk:
-        """This risk in the geometry's coordinates, each record's influence capped; records are not copied."""
-        return ReshapedRisk.of(self, geometry)
+    def preconditioned(self, preconditioner: Preconditioner) -> PreconditionedRisk:
+        """This risk in other coordinates, each record's influence capped; records are not copied."""
+        return PreconditionedRisk.of(self, preconditioner)
 
     def subset(self, indices: NDArray[np.int64], n: int | None = None) -> SoftmaxRisk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""

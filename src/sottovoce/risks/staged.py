@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
     from sottovoce.risks.protocol import ExactRisk
 
 
 class StagedRisk(ABC):
-    """`first` is what the opening questions of a run are asked of; `settled` asks them and makes the risk
+    """`first` is what the opening queries of a run are asked of; `settled` asks them and makes the risk
     that the rest of the run minimizes. `problem` holds that risk's public constants, known beforehand: all
     that they can refuse is refused before anything is charged."""
 
@@ -23,5 +23,5 @@ class StagedRisk(ABC):
     def problem(self) -> Problem: ...
 
     @abstractmethod
-    def settled(self, ask: Questions) -> ExactRisk:
+    def settled(self, ask: Queries) -> ExactRisk:
         """The risk with the features that the answers chose."""

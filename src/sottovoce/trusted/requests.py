@@ -259,5 +259,5 @@ class Sums(ABC):
         """Sums over the records at these increasing positions, divided by `n`."""
 
     @abstractmethod
-    def reshaped(self, geometry: Any) -> Sums:
+    def preconditioned(self, preconditioner: Any) -> Sums:
         """Sums in other coordinates, each record's influence capped."""

@@ -1,6 +1,6 @@
-"""Audit methods and questions as they are, and methods with noise times 0.8.
+"""Audit methods and queries as they are, and methods with noise times 0.8.
 
-`python -m tests.attacks.audits methods|adapt|questions|relations|models [runs]`."""
+`python -m tests.attacks.audits methods|adapt|queries|relations|models [runs]`."""
 
 # ruff: noqa: T201 - a study prints what it found
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import sottovoce as sv
 from sottovoce.audit.attack import Audit, audit
 from sottovoce.audit.canary import CanaryShape
-from sottovoce.audit.questions import audit_question, families
+from sottovoce.audit.queries import audit_query, families
 from sottovoce.methods.base import Method
 from sottovoce.methods.majorize import Majorize
 from tests.audit.test_relations_audit import audited
@@ -46,10 +46,10 @@ def audits(what: str, runs: int) -> Iterator[tuple[Audit, bool]]:
     elif what == "adapt":
         for factor in (1.0, 0.5):
             yield audit("adapt", CLAIM, shape=TIGHT, runs=runs, noise_factor=factor), factor < 1.0
-    elif what == "questions":
+    elif what == "queries":
         for relation in ("replace-one", "zero-out"):
             for name in families():
-                yield audit_question(name, sv.Budget(4.0, 1e-2, relation), runs=runs), False
+                yield audit_query(name, sv.Budget(4.0, 1e-2, relation), runs=runs), False
     elif what == "relations":
         for relation in ("replace-one", "zero-out"):
             for factor in (1.0, 0.8):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import sottovoce as sv
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, verify
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, verify
 from sottovoce.accounting.allowance import new_grant
 
 CAP = Budget(epsilon=1.0, delta=1e-6)
@@ -73,7 +73,7 @@ class Scene:
 def event(ledger: Ledger, parts: int) -> GaussianEvent:
     """One of `parts` equal charges that fit the cap exactly."""
     mu = ledger.currency.mu_squared(ledger.units_cap // parts) ** 0.5
-    return GaussianEvent(Query.GRADIENT, mu, 1.0, 3, 0.0)
+    return GaussianEvent(QueryKind.GRADIENT, mu, 1.0, 3, 0.0)
 
 
 def _die() -> None:

@@ -23,16 +23,16 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.data.schema import Schema
 from sottovoce.methods.registry import METHODS
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 from sottovoce.risks.softmax import SoftmaxRisk
 from tests.attacks import test_neighbours as climbs
 from tests.attacks.defects.watching import (
     Watch,
     coupled,
     digest,
-    insist_close,
-    insist_paid,
-    insist_within,
+    require_close,
+    require_paid,
+    require_within,
     watching,
 )
 from tests.attacks.replay import pairs
@@ -54,7 +54,7 @@ CANDIDATES = 7
 ASKED = 5
 
 
-def questions(seed: int) -> str:
+def queries(seed: int) -> str:
     """Records that could stand in one place, hostile ones among them: every two of them are neighbours.
 
     Under zero-out each is compared with the record that counts nothing."""
@@ -68,13 +68,13 @@ def questions(seed: int) -> str:
     held = [_records(draw, loss, choice, place) for place in range(CANDIDATES)]
     with kernels("compiled" if form == "compiled" else "reference"):
         null, *logs = (_asked(names, loss, choice, one, form, relation, seed) for one in (None, *held))
-    insist_paid(null)
+    require_paid(null)
     if relation is Relation.REPLACE_ONE:
         compared = list(itertools.combinations([*logs, null], 2))
     else:
         compared = [(log, null) for log in logs]
     for one, two in compared:
-        insist_within(insist_close(one, two))
+        require_within(require_close(one, two))
     return digest(null) + digest(logs[0]) + digest(logs[-1])
 
 
@@ -106,11 +106,11 @@ def _like(loss: str) -> str:
 def _asked(
     names: list[str], loss: str, choice: Any, one: Any, form: str, relation: Relation, seed: int
 ) -> list[tuple[str, Any, Any]]:
-    """What questions charge and compute, asked of one oracle; errors are a part of it."""
+    """What queries charge and compute, asked of one oracle; errors are a part of it."""
     watch = Watch(seed)
     with watching(watch):
         try:
-            risk = _risk(loss, one, choice.geometry, form)
+            risk = _risk(loss, one, choice.preconditioner, form)
             oracle = Oracle(risk, sv.Ledger(BUDGETS[relation]).run(BUDGETS[relation]), watch)
             units = oracle.units_left // (ASKED + 1)
         except Exception as error:
@@ -118,17 +118,17 @@ def _asked(
             return watch.log
         for name in names:
             try:
-                question = choice.question(name, oracle.problem)
+                query = choice.query(name, oracle.problem)
                 if name == "line search":
-                    oracle.search(question, units)
+                    oracle.search(query, units)
                 else:
-                    oracle.ask(question, units)
+                    oracle.ask(query, units)
             except Exception as error:
                 watch.failed(error)
     return watch.log
 
 
-def _risk(loss: str, one: Any, geometry: Geometry | None, form: str) -> Any:
+def _risk(loss: str, one: Any, preconditioner: Preconditioner | None, form: str) -> Any:
     from scipy import sparse
 
     null = (np.zeros(climbs.COLUMNS), 1.0, 0.0)
@@ -152,7 +152,7 @@ def _risk(loss: str, one: Any, geometry: Geometry | None, form: str) -> Any:
             X, y, radius=climbs.RADIUS, sample_weight=q, weight_cap=climbs.CAP, **declared
         )
     risk = SoftmaxRisk(records) if loss == "softmax" else sv.Risk(records, LOSSES[loss])
-    return risk if geometry is None else risk.reshaped(geometry)
+    return risk if preconditioner is None else risk.preconditioned(preconditioner)
 
 
 @contextmanager
@@ -289,7 +289,7 @@ def tables(aim: str, seed: int, persons: bool) -> str:
 def cases(many: bool = True) -> dict[str, Case]:
     """All of them by name, or those of the default run."""
     found: dict[str, Case] = {
-        f"questions {seed}": partial(questions, seed) for seed in range(160 if many else 26)
+        f"queries {seed}": partial(queries, seed) for seed in range(160 if many else 26)
     }
     for method in METHODS if many else ("majorize", "cubic", "accelerate"):
         found |= {f"run of {method} {seed}": partial(runs, method, seed) for seed in range(3 if many else 1)}

@@ -1,6 +1,6 @@
 """What crosses the line: charges, and exact answers on their way to their noise. And what must hold of them.
 
-The attacks look where the trusted base charges and draws, and nowhere else: what a question, a loss or a
+The attacks look where the trusted base charges and draws, and nowhere else: what a query, a loss or a
 method says of itself is not asked."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def watching(watch: Watch) -> Iterator[None]:
         yield
 
 
-def insist_paid(log: list[tuple[str, Any, Any]]) -> None:
+def require_paid(log: list[tuple[str, Any, Any]]) -> None:
     """Every answer was charged before, at the scale of its noise; one charge, one answer."""
     open_charges: list[Any] = []
     for kind, said, what in log:
@@ -129,7 +129,7 @@ def _pays(event: Any, kind: str, said: str) -> bool:
     return epsilon is not None and float(epsilon) == float(said.rpartition(", ")[2].rstrip(")"))
 
 
-def insist_close(one: list[tuple[str, Any, Any]], two: list[tuple[str, Any, Any]]) -> float:
+def require_close(one: list[tuple[str, Any, Any]], two: list[tuple[str, Any, Any]]) -> float:
     """The same charges and the same noise in both; the largest movement over what was charged for it."""
     if [entry[:2] for entry in one] != [entry[:2] for entry in two]:
         raise Broken("neighbours are charged or noised differently")
@@ -153,7 +153,7 @@ def _ratio(moved: Any, charged: float) -> float:
     return float(moved) / (charged * ROUNDED) if math.isfinite(float(moved)) else math.inf
 
 
-def insist_within(ratio: float) -> float:
+def require_within(ratio: float) -> float:
     if not ratio <= 1.0:
         raise Broken(f"an answer moves {ratio:.6g} times what was charged")
     return ratio
@@ -176,8 +176,8 @@ def coupled(here: Callable[[], Any], there: Callable[[], Any], seed: int) -> str
     first = heard(here, one)
     two = Watch(seed, one.tape)
     second = heard(there, two)
-    insist_paid(one.log)
-    insist_within(insist_close(one.log, two.log))
+    require_paid(one.log)
+    require_within(require_close(one.log, two.log))
     if first != second:
         raise Broken("neighbours with the same answers are told apart by what is said")
     return digest(one.log, first)

@@ -11,7 +11,7 @@ from tests.attacks.doors import (
     files,
     modules,
     places,
-    questions,
+    queries,
 )
 from tests.attacks.doors.engine import Door
 from tests.attacks.doors.product import cases
@@ -25,7 +25,7 @@ DOORS: tuple[Door, ...] = (
     *figures.DOORS,
     *modules.DOORS,
     *places.DOORS,
-    *questions.DOORS,
+    *queries.DOORS,
     *cases.DOORS,
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce.accounting import Budget, GaussianEvent, Ledger, Query, verify
+from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, verify
 from sottovoce.data.files import read
 from sottovoce.data.schema import Schema
 from sottovoce.methods.registry import METHODS
@@ -144,7 +144,7 @@ def ledgers(draw: Draw, folder: Path) -> None:
     if not place.exists():
         ledger = Ledger.create(place, dataset="claims", cap=BUDGET)
         for _ in range(3):
-            ledger.charge(GaussianEvent(Query.GRADIENT, 0.01, 1.0, 3, 0.0))
+            ledger.charge(GaussianEvent(QueryKind.GRADIENT, 0.01, 1.0, 3, 0.0))
     sound = place.read_bytes()
     try:
         place.write_bytes(smudged(draw, sound))

@@ -34,14 +34,14 @@ def guarded(call: Callable[[], Any]) -> Any:
     except (sv.errors.SottovoceError, *SCIKIT_LEARN) as refusal:
         if isinstance(refusal, TypeError) and not str(refusal).startswith(NO_NUMBER):
             raise
-        insist_clean(refusal)
+        require_clean(refusal)
         return None
     if result is not None and SECRET_TEXT in (said := repr(result)):
         raise LeakError(f"a repr shows data: {said[:60]}")
     return result
 
 
-def insist_clean(refusal: BaseException) -> None:
+def require_clean(refusal: BaseException) -> None:
     """Message, causes, contexts, suppressed or not, and the traceback as printed."""
     texts, todo = ["".join(traceback.format_exception(refusal))], [refusal]
     while todo:

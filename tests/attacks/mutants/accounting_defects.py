@@ -181,7 +181,7 @@ FILTER = (
     ),
     Mutant(
         "a run larger than the cap begins",
-        "accounting.ledger:Ledger._insist_covered",
+        "accounting.ledger:Ledger._require_covered",
         "needed > left.units",
         "needed > 2 * left.units",
         LEDGER,
@@ -240,7 +240,7 @@ FILE = (
     ),
     Mutant(
         "moved file accepted",
-        "accounting.disk.ledger_file:LedgerFile._insist_home",
+        "accounting.disk.ledger_file:LedgerFile._require_home",
         "home != self._place()",
         "False",
         DAMAGE,
@@ -268,7 +268,7 @@ FILE = (
     ),
     Mutant(
         "anchor's seal not looked for",
-        "accounting.disk.statement:_insist_anchored",
+        "accounting.disk.statement:_require_anchored",
         "anchor.ledger_head not in seals",
         "False",
         DAMAGE,
@@ -298,7 +298,7 @@ FILE = (
     ),
     Mutant(
         "a file is known by its inode alone",
-        "accounting.disk.ledger_file:LedgerFile._insist_home",
+        "accounting.disk.ledger_file:LedgerFile._require_home",
         "home != self._place()",
         "(home.path, home.inode) != (self._place().path, self._place().inode)",
         f"{IDENTITY} -k birth",
@@ -312,14 +312,14 @@ FILE = (
     ),
     Mutant(
         "a fresh cap where a ledger was deleted",
-        "accounting.disk.ledger_file:LedgerFile._insist_nothing_was_here",
+        "accounting.disk.ledger_file:LedgerFile._require_nothing_was_here",
         "mark is not None and mark.number and (not self.exists())",
         "False",
         IDENTITY,
     ),
     Mutant(
         "a missing witness accepted",
-        "accounting.disk.ledger_file:LedgerFile._insist_home",
+        "accounting.disk.ledger_file:LedgerFile._require_home",
         "mark is None",
         "False",
         IDENTITY,

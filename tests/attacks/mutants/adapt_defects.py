@@ -131,8 +131,8 @@ ADAPT = (
     Mutant(
         "weights end where the penalty is not least",
         "methods.adapt.descent:Descent.followed",
-        "self.least.at(geometry.to_user(self._back(ended + added)))",
-        "geometry.to_user(self._back(ended + added))",
+        "self.least.at(preconditioner.to_user(self._back(ended + added)))",
+        "preconditioner.to_user(self._back(ended + added))",
         f"{_LEAST} -k end_of_its_range",
     ),
     Mutant(
@@ -200,7 +200,7 @@ ADAPT = (
     ),
     Mutant(
         "counts of residuals charged as if records were zeroed out",
-        "questions.residuals:ResidualBands.moves",
+        "queries.residuals:ResidualBands.moves",
         "math.sqrt(2.0) * largest",
         "largest",
         "tests/privacy/test_residual_bands.py -k neighbour",

@@ -13,7 +13,6 @@ from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITION
 from tests.attacks.mutants.door_defects import READERS
 from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
-from tests.attacks.mutants.geometry_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.harness import Mutant
 from tests.attacks.mutants.inference_defects import ERRORS, MOMENTS_OF_SCORES
 from tests.attacks.mutants.kernel_defects import FORMULAS
@@ -22,6 +21,7 @@ from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
 from tests.attacks.mutants.noise_defects import REUSED, SCALES, SPARSE_VECTOR
 from tests.attacks.mutants.operation_defects import OPERATION
 from tests.attacks.mutants.oracle_defects import ARGUMENTS, RELEASES, RUNS
+from tests.attacks.mutants.preconditioner_defects import COUNTS, GEOMETRY, RELATIONS
 from tests.attacks.mutants.promise_defects import CHAINS, KEPT
 from tests.attacks.mutants.spool_defects import SPOOL
 from tests.attacks.mutants.trusted_defects import ASKING, CHARGES, ELEMENTWISE, PASSES

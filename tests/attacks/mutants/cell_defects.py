@@ -61,7 +61,7 @@ READING = (
     ),
     Mutant(
         "confusion takes classes for sorted",
-        "evaluation.examination:Examination.confusion.places",
+        "evaluation.private_evaluation:PrivateEvaluation.confusion.places",
         "cells.codes(self.predictions(), self.classes.tolist())",
         "np.searchsorted(self.classes, self.predictions().astype(int))",
         f"{LABELS} -k confusion",

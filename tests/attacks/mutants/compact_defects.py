@@ -116,7 +116,7 @@ COMPACT = (
     Mutant(
         "compact rows not measured before they are let in",
         "data.compact_rows:bound_compact",
-        "insist_short(part.squares(), radius)",
+        "require_short(part.squares(), radius)",
         "",
         f"{TESTS} -k too_long",
     ),
@@ -125,14 +125,14 @@ COMPACT = (
         "kernels.compiled.lengths:_table",
         "own + others",
         "own",
-        f"{TESTS} -k geometry",
+        f"{TESTS} -k preconditioner",
     ),
     Mutant(
         "a centred blank row is as long as others",
         "kernels.compiled.lengths:_compact",
         "constants[i] != 0.0",
         "True",
-        f"{TESTS} -k geometry",
+        f"{TESTS} -k preconditioner",
     ),
     Mutant(
         "compact rows of a radius below 1 left as they are",

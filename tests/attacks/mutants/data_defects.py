@@ -60,7 +60,7 @@ DOOR = (
     ),
     Mutant(
         "stored rows not measured again",
-        "data.rows:insist_short",
+        "data.rows:require_short",
         "not np.all(squares <= radius ** 2 * (1.0 - CLIP_MARGIN / 2.0))",
         "False",
         f"{RECORDS} -k even_if_clipping_were_broken",
@@ -116,7 +116,7 @@ DOOR = (
     ),
     Mutant(
         "an error quotes the data",
-        "data.validation:insist_table",
+        "data.validation:require_table",
         "DataError('X must hold real numbers. Encode text and dates, then convert with X.astype(float).')",
         "DataError(f'X must hold real numbers, not {X}. Encode text and dates, then convert with X.astype(float).')",
         f"{RECORDS} -k without_quoting",

@@ -81,14 +81,14 @@ READERS = (
     Mutant(
         "an unfit type lost in silence",
         "data.tables:_checked.checked",
-        "insist_type(column, schema, name)",
+        "require_type(column, schema, name)",
         "pass",
         f"{TYPES} -k unfit_type",
     ),
     Mutant(
         "an unfit type of Parquet lost in silence",
         "data.pieces:PieceReader._checked",
-        "insist_type(words, self._schema, name)",
+        "require_type(words, self._schema, name)",
         "pass",
         f"{TYPES} -k unfit_type",
     ),
@@ -136,7 +136,7 @@ READERS = (
     ),
     Mutant(
         "dates taken for keys",
-        "data.persons:insist_key_type",
+        "data.persons:require_key_type",
         "_may_be_key(held.type)",
         "True",
         f"{TYPES} -k keys_or_weights",

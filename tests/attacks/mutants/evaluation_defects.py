@@ -17,7 +17,7 @@ EVALUATION = (
     ),
     Mutant(
         "the shape of predictions learned after the charge",
-        "evaluation.examination:Examination._insist_shape",
+        "evaluation.private_evaluation:PrivateEvaluation._require_shape",
         "found != shape",
         "found == ()",
         f"{_ROWS} -k another_shape",
@@ -88,7 +88,7 @@ EVALUATION = (
     Mutant(
         "labels looked at after the charge",
         "evaluation.measures:evaluate",
-        ("test.insist_log_loss(ceiling)\ntest.insist_calibration(bins)"),
+        ("test.require_log_loss(ceiling)\ntest.require_calibration(bins)"),
         "",
         f"{_ROWS} -k validation_refuses",
     ),

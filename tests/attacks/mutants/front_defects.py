@@ -15,7 +15,7 @@ FRONTS = (
     Mutant(
         name="selection not charged",
         place="privacy.oracle:CountOracle.best",
-        old="release.pure(self.run, PureEvent(Query.SELECTION, epsilon), noisiest)",
+        old="release.pure(self.run, PureEvent(QueryKind.SELECTION, epsilon), noisiest)",
         new="noisiest()",
         tests="tests/estimators/test_search.py",
     ),
@@ -28,7 +28,7 @@ FRONTS = (
     ),
     Mutant(
         name="a search trains any step",
-        place="estimators.pipelines:insist_learns_nothing",
+        place="estimators.pipelines:require_learns_nothing",
         old="_refuse(step, name, 'it may learn from the data')",
         new=("return\n_refuse(step, name, 'it may learn from the data')"),
         tests="tests/estimators/test_pipelines.py -k may_learn",
@@ -77,14 +77,14 @@ FRONTS = (
     ),
     Mutant(
         name="counts move by 1 instead of sqrt2",
-        place="evaluation.examination:Examination.tallies",
+        place="evaluation.private_evaluation:PrivateEvaluation.tallies",
         old="math.sqrt(2.0) * (1.0 + 2.0 ** (-50))",
         new="1.0",
         tests="tests/evaluation/test_evaluation.py",
     ),
     Mutant(
         name="losses of one record not clipped",
-        place="evaluation.examination:Examination.mean.compute",
+        place="evaluation.private_evaluation:PrivateEvaluation.mean.compute",
         old="np.clip(losses() / width, 0.0, 1.0)",
         new="losses() / width",
         tests="tests/evaluation/test_evaluation.py -k whatever_it_loses",

@@ -150,7 +150,7 @@ ERRORS = (
     ),
     Mutant(
         "inference asked of persons on workers",
-        "inference.measuring:insist_inferable",
+        "inference.measuring:require_inferable",
         "share and (not problem.gathered)",
         "False",
         f"{SUMMARY} -k persons",

@@ -36,7 +36,7 @@ REFUSALS = (
     Mutant(
         "too many weights for a Hessian found out half way",
         "training:minimize",
-        "chosen.insist_possible(problem, goal)",
+        "chosen.require_possible(problem, goal)",
         "",
         f"{_REFUSALS} -k cubic-margin",
     ),

@@ -15,7 +15,7 @@ PLACES = "tests/autodiff/test_places.py"
 NEIGHBOURS = (
     Mutant(
         "a ledger takes either relation",
-        "accounting.ledger:Ledger._insist_counted_alike",
+        "accounting.ledger:Ledger._require_counted_alike",
         "run.budget.relation is not self.relation",
         "False",
         RELATIONS,
@@ -169,7 +169,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "a ledger takes either unit",
-        "accounting.ledger:Ledger._insist_counted_alike",
+        "accounting.ledger:Ledger._require_counted_alike",
         "unit_of(unit) != self._unit",
         "False",
         f"{RELATIONS} -k unit",

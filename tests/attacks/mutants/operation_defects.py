@@ -89,7 +89,7 @@ OPERATION = (
         RESUMED,
     ),
     Mutant(
-        "another question given an old answer",
+        "another query given an old answer",
         "accounting.resuming:_differing",
         "old.get(name) != new.get(name)",
         "False",

@@ -12,9 +12,9 @@ RELEASES = (
     Mutant(
         "charge skipped",
         "privacy.release:gaussian",
-        "grant, asked = run.charge(event), fingerprint(question)",
-        'from sottovoce.accounting.store import Grant\ngrant, asked = Grant("", event, 1, 0), fingerprint(question)',
-        f"{ORACLE}::test_every_question_is_charged_once_at_the_price_it_names",
+        "grant, asked = run.charge(event), fingerprint(query)",
+        'from sottovoce.accounting.store import Grant\ngrant, asked = Grant("", event, 1, 0), fingerprint(query)',
+        f"{ORACLE}::test_every_query_is_charged_once_at_the_price_it_names",
     ),
     Mutant(
         "line search not charged",
@@ -26,18 +26,18 @@ RELEASES = (
     Mutant(
         "ledger asked after the data",
         "privacy.release:gaussian",
-        "grant, asked = run.charge(event), fingerprint(question)",
-        ("_ = [compute() for _, compute in parts]\ngrant, asked = run.charge(event), fingerprint(question)"),
+        "grant, asked = run.charge(event), fingerprint(query)",
+        ("_ = [compute() for _, compute in parts]\ngrant, asked = run.charge(event), fingerprint(query)"),
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
         "line search asked after the data",
         "privacy.release:pure",
         (
-            "grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), lambda: unquoted(mechanism))"
+            "grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(query), lambda: unquoted(mechanism))"
         ),
         (
-            "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(question), lambda: found)"
+            "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(query), lambda: found)"
         ),
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
@@ -58,27 +58,27 @@ RELEASES = (
     Mutant(
         "charged for an answer that moves less",
         "privacy.oracle:plain_event",
-        "GaussianEvent(question.kind, noising.sensitivity, noising.scale, noising.entries, noising.step)",
-        "GaussianEvent(question.kind, 0.9 * noising.moves, noising.scale, noising.entries, noising.step)",
+        "GaussianEvent(query.kind, calibrated.sensitivity, calibrated.scale, calibrated.entries, calibrated.step)",
+        "GaussianEvent(query.kind, 0.9 * calibrated.moves, calibrated.scale, calibrated.entries, calibrated.step)",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
         "gradient's sensitivity at other weights",
-        "questions.derivatives:Gradient.moves",
+        "queries.derivatives:Gradient.moves",
         "bounds.gradient(self.w)",
         "bounds.gradient(0.0 * self.w)",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
         "trials not divided by their length",
-        "questions.lines:Trials.exact",
+        "queries.lines:Trials.exact",
         "risk.trials(self.w, self.steps) / lengths",
         "risk.trials(self.w, self.steps)",
         f"{ORACLE} -k centred",
     ),
     Mutant(
         "weights left beyond the public limit",
-        "questions.arguments:weights",
+        "queries.arguments:weights",
         "problem.within_limit(vector('weights', given, problem.dim))",
         "vector('weights', given, problem.dim)",
         f"{ORACLE} -k beyond_the_public_limit",
@@ -91,17 +91,17 @@ RELEASES = (
         f"{ORACLE} -k pickled",
     ),
     Mutant(
-        "a question with a bound of the method's own",
-        "privacy.prices:insist_known",
-        "type(question) not in known",
+        "a query with a bound of the method's own",
+        "privacy.prices:require_known",
+        "type(query) not in known",
         "False",
         "tests/privacy/test_release.py",
     ),
     Mutant(
         "a line search with a bound of the method's own",
         "privacy.oracle:Oracle.search",
-        "insist_known(question, SEARCHES)",
-        "question",
+        "require_known(query, SEARCHES)",
+        "query",
         "tests/privacy/test_release.py",
     ),
 )
@@ -109,14 +109,14 @@ RELEASES = (
 RUNS = (
     Mutant(
         "a simulated result starts a private run",
-        "training:_insist_counted",
+        "training:_require_counted",
         "origin.simulated and (not simulated)",
         "False",
         f"{TRAINING} only_on_its_own_ledger",
     ),
     Mutant(
         "a result of another ledger starts a run",
-        "training:_insist_counted",
+        "training:_require_counted",
         "ledger is None or origin.ledger != ledger.identity",
         "False",
         f"{TRAINING} only_on_its_own_ledger",
@@ -143,14 +143,14 @@ _MOVED = f"{_ARGUMENTS}::test_no_argument_moves_an_answer_past_what_was_charged"
 ARGUMENTS = (
     Mutant(
         "lengths of a search may be negative",
-        "questions.arguments:line",
+        "queries.arguments:line",
         "(tried > 0.0) & (tried < math.inf)",
         "np.isfinite(tried)",
         _MOVED,
     ),
     Mutant(
         "a direction keeps a size at which products underflow",
-        "questions.arguments:_scaled",
+        "queries.arguments:_scaled",
         "math.frexp(largest)[1]",
         "0",
         _MOVED,
@@ -165,13 +165,13 @@ ARGUMENTS = (
     Mutant(
         "a search found too poor after the charge",
         "privacy.oracle:Oracle.search",
-        "insist_payable(moves, epsilon)",
+        "require_payable(moves, epsilon)",
         "",
         f"{_ARGUMENTS} -k too_poor",
     ),
     Mutant(
         "half a unit buys an answer",
-        "questions.arguments:units",
+        "queries.arguments:units",
         "isinstance(given, bool) or not isinstance(given, Integral)",
         "given is None",
         f"{_ARGUMENTS} -k batch_refuses",

@@ -46,7 +46,7 @@ CHAINS = (
     ),
     Mutant(
         "the first record of a file without a header is quoted",
-        "data.sources:insist_present",
+        "data.sources:require_present",
         "2 * len(absent) <= len(wanted)",
         "True",
         "tests/system/test_check.py -k first_record",
@@ -95,7 +95,7 @@ CHAINS = (
     ),
     Mutant(
         "two features of one name",
-        "data.schema:Schema._insist_distinct_features",
+        "data.schema:Schema._require_distinct_features",
         "name in seen",
         "False",
         "tests/data/test_schema.py -k one_name",
@@ -168,7 +168,7 @@ CHAINS = (
 KEPT = (
     Mutant(
         "a report over the ledger",
-        "cli.outputs:insist_free",
+        "cli.outputs:require_free",
         "belongs_to_ledger(output) or any((_same(output, part) for part in charged))",
         "False",
         f"{OUTPUTS} -k ledger",
@@ -189,21 +189,21 @@ KEPT = (
     ),
     Mutant(
         "outputs over inputs",
-        "cli.outputs:insist_free",
+        "cli.outputs:require_free",
         "any((_same(output, source) for source in filter(None, inputs)))",
         "False",
         f"{OUTPUTS} -k spelled",
     ),
     Mutant(
         "two outputs in one file",
-        "cli.outputs:insist_free",
+        "cli.outputs:require_free",
         "taken.append(output)",
         "",
         f"{OUTPUTS} -k two_outputs",
     ),
     Mutant(
         "overwritten without being asked",
-        "cli.outputs:insist_free",
+        "cli.outputs:require_free",
         "os.path.lexists(output) and (not force)",
         "False",
         f"{OUTPUTS} -k without_force",

@@ -23,15 +23,15 @@ SPOOL = (
     ),
     Mutant(
         "spooled file changed unnoticed",
-        "data.parquet_rows:SpooledRows._insist_unchanged",
-        "self._source.insist_unchanged()",
+        "data.parquet_rows:SpooledRows._require_unchanged",
+        "self._source.require_unchanged()",
         "pass",
         TESTS,
     ),
     Mutant(
         "batch from a spool of a changed file",
         "data.parquet_rows:SpooledRows.take",
-        "self._insist_unchanged()",
+        "self._require_unchanged()",
         "",
         TESTS,
     ),

@@ -17,7 +17,7 @@ from sottovoce.methods.paper.constants import NoiseShare, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.privacy import sampling
 from sottovoce.problem import Problem
-from sottovoce.questions import Answer
+from sottovoce.queries import Answer
 from sottovoce.result import Tolerance
 from sottovoce_studies import ijcnn1
 

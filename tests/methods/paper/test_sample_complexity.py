@@ -23,7 +23,7 @@ from sottovoce.methods.paper.sample_complexity import (
 from sottovoce.methods.paper.sample_laws import Corrected, Printed
 from sottovoce.privacy.release import packing_for
 from sottovoce.problem import Problem
-from sottovoce.questions import Form
+from sottovoce.queries import Form
 from sottovoce.result import Tolerance
 
 UNIT = Curve(1.0, 1.0)

@@ -131,7 +131,7 @@ class Journal:
             return value
         if known[0] != asked:
             raise LedgerError(
-                "the run that goes on asks another question than the one it was answered: code, versions or "
+                "the run that goes on asks another query than the one it was answered: code, versions or "
                 "machine differ. Nothing was released. Go on where it began, or take the model it has "
                 "reached with Resume(run, further=False)."
             )

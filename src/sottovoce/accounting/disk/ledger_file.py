@@ -85,7 +85,7 @@ class LedgerFile:
         """Found the file, complete from the first moment it is seen. A rival's file is left as it is."""
         draft = f"{self.path}.{uuid.uuid4().hex}.new"
         with _explained(self.path):
-            self._insist_nothing_was_here()
+            self._require_nothing_was_here()
             self._witness.found(Mark())
             try:
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -101,7 +101,7 @@ class LedgerFile:
         with closing(_connect(draft)) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute("PRAGMA journal_mode = WAL")
-            _insist_demands(connection)
+            _require_demands(connection)
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
@@ -125,18 +125,18 @@ class LedgerFile:
     def _transaction(self, begin: str, anywhere: bool) -> Iterator[Transaction]:
         still = anywhere and begin == "BEGIN" and self._is_still
         with _explained(self.path), closing(_connect(self.path, still=still)) as connection:
-            _insist_demands(connection, still=still)
+            _require_demands(connection, still=still)
             mark = self._witness.read()
             connection.execute(begin)
             if not self._known.number:
-                _insist_sound(connection)
+                _require_sound(connection)
             transaction = Transaction(connection, self._known)
             if transaction.chain.home is None:
                 raise broken("it is empty")
             if mark is not None and not transaction.holds(mark):
                 raise self._rolled_back(mark)
             if not anywhere:
-                self._insist_home(transaction.chain.home, mark)
+                self._require_home(transaction.chain.home, mark)
             before = transaction.chain.number
             yield transaction
             connection.execute("COMMIT")
@@ -165,7 +165,7 @@ class LedgerFile:
     def _place(self) -> Home:
         return Home(self.path, os.stat(self.path).st_ino, birth_of(self.path))
 
-    def _insist_home(self, home: Home, mark: Mark | None) -> None:
+    def _require_home(self, home: Home, mark: Mark | None) -> None:
         if home != self._place():
             raise LedgerError(
                 f"the ledger at {self.path} was moved, copied or put back from {home.path}: another copy may "
@@ -179,7 +179,7 @@ class LedgerFile:
                 "latest result and make a new one with sottovoce.accounting.adopt(path)."
             )
 
-    def _insist_nothing_was_here(self) -> None:
+    def _require_nothing_was_here(self) -> None:
         mark = self._witness.read()
         if mark is not None and mark.number and not self.exists():
             raise LedgerError(
@@ -212,7 +212,7 @@ def _connect(path: str, *, still: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _insist_demands(connection: sqlite3.Connection, *, still: bool = False) -> None:
+def _require_demands(connection: sqlite3.Connection, *, still: bool = False) -> None:
     """Settings that make commits durable; of a file that cannot change, only whose it is."""
     for name, wanted in _DEMANDS[-1:] if still else _DEMANDS:
         (found,) = connection.execute(f"PRAGMA {name}").fetchone()
@@ -223,7 +223,7 @@ def _insist_demands(connection: sqlite3.Connection, *, still: bool = False) -> N
             )
 
 
-def _insist_sound(connection: sqlite3.Connection) -> None:
+def _require_sound(connection: sqlite3.Connection) -> None:
     """SQLite's own check of the whole file, and that its tables and triggers are ours."""
     if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
         raise broken("SQLite finds the file damaged")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sottovoce.accounting.allowance import insist_usable
+from sottovoce.accounting.allowance import require_usable
 from sottovoce.accounting.currency import Gdp, named
 from sottovoce.errors import LedgerError
 
@@ -42,7 +42,7 @@ class OnDisk:
         from sottovoce.accounting.ledger import Ledger
 
         fresh = Ledger(cap, currency=currency, order=order, unit=unit)
-        insist_usable(cap)
+        require_usable(cap)
         declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit)
         store = create_store(path, dataset, declared)
         return Ledger(cap, currency=currency, order=order, unit=unit, store=store)

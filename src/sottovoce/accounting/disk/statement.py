@@ -148,7 +148,7 @@ def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statem
         if not dataset.account.spent.within(dataset.allowance.cap):
             raise broken(f"data set {dataset.name!r} has spent more than its cap")
     if anchor is not None:
-        _insist_anchored(
+        _require_anchored(
             file.path, anchor, {dataset.identity for dataset in datasets}, {seal for _, seal in rows}
         )
     lines = tuple(_line(entry, {dataset.name: dataset for dataset in datasets}) for entry, _ in rows)
@@ -163,7 +163,7 @@ def adopt(path: str | os.PathLike[str]) -> None:
     LedgerFile(path).adopt()
 
 
-def _insist_anchored(path: str, anchor: Anchor, identities: set[str], seals: set[str]) -> None:
+def _require_anchored(path: str, anchor: Anchor, identities: set[str], seals: set[str]) -> None:
     if not anchor.ledger_head:
         raise LedgerError(
             "the anchor was not charged to a ledger file, so it says nothing about this one. "

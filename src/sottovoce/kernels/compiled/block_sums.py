@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.kernels.block_sums import Tally
+from sottovoce.kernels.block_sums import BlockKernel
 from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled.contributions import NONE, RUN, Call, Clamps
 from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
@@ -28,7 +28,7 @@ _RUNS = 32
 """Runs of a line that are added up by themselves, so that no sum has too many terms."""
 
 
-class CompiledTally(Tally, ABC):
+class CompiledBlockKernel(BlockKernel, ABC):
     """Which loop of the law each sum takes, and sums along a line, for which rows are no longer needed."""
 
     @final
@@ -61,7 +61,7 @@ class CompiledTally(Tally, ABC):
 
 
 @final
-class DenseTally(CompiledTally):
+class DenseBlockKernel(CompiledBlockKernel):
     """Dense float32 rows, read where they are."""
 
     def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
@@ -84,7 +84,7 @@ class DenseTally(CompiledTally):
 
 
 @final
-class SparseTally(CompiledTally):
+class SparseBlockKernel(CompiledBlockKernel):
     """CSR rows with float32 entries, read where they are."""
 
     def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:

@@ -1,7 +1,7 @@
 """What one block of compact rows adds to each sum, compiled: tile by tile, each read from memory once.
 
 A tile's margins are made, the loss is evaluated, and the same tile is added up, as `block_sums` does with
-runs of dense rows. What records count, in a geometry too, enters in the same pass.
+runs of dense rows. What records count, in a preconditioner too, enters in the same pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
 from sottovoce.kernels.compiled import contributions
-from sottovoce.kernels.compiled.block_sums import CompiledTally, or_none
+from sottovoce.kernels.compiled.block_sums import CompiledBlockKernel, or_none
 from sottovoce.kernels.compiled.compact_places import joint_room, places, plan_of, tables, tile_places
 from sottovoce.kernels.compiled.compact_products import COPIES, spread_out, tile_gather, tile_times
 from sottovoce.kernels.compiled.contributions import Call, Clamps
@@ -23,7 +23,7 @@ from sottovoce.trusted.jit import compiled
 
 
 @final
-class CompactTally(CompiledTally):
+class CompactBlockKernel(CompiledBlockKernel):
     """Compact rows, read where they are."""
 
     folds: ClassVar[bool] = True

@@ -1,5 +1,5 @@
 """||M x||^2 of dense and compact rows, compiled: centred, scaled and squared in registers; and what a row of
-that length counts, by the rule of `Geometry.counts`.
+that length counts, by the rule of `Preconditioner.counts`.
 
 The constant of a compact row is the public unit u, or 0 in a blank row. So what code column c adds depends on
 its code k alone: (s_k (unit - a_k u))^2 plus the sum over its other columns j of (s_j a_j u)^2, and for none
@@ -17,28 +17,33 @@ from sottovoce.data.compact import Compact
 from sottovoce.kernels.compiled.block_sums import or_none
 from sottovoce.kernels.compiled.compact_places import combined, joint_room, places, plan_of, tile_places
 from sottovoce.kernels.compiled.simd import WIDTH, fused, load, product, spread, store, zero
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted.jit import compiled
 
 
 def counts(
-    features: Any, geometry: Geometry, rounding: float, slack: float, weights: Vector | None, out: Vector
+    features: Any,
+    preconditioner: Preconditioner,
+    rounding: float,
+    slack: float,
+    weights: Vector | None,
+    out: Vector,
 ) -> None:
     """q omega of each row, its length rho enlarged to rho (1 + rounding) + slack."""
-    squares(features, geometry, out)
-    _count(geometry.cap, geometry.ceiling, rounding, slack, or_none(weights), out)
+    squares(features, preconditioner, out)
+    _count(preconditioner.cap, preconditioner.ceiling, rounding, slack, or_none(weights), out)
 
 
-def squares(features: Any, geometry: Geometry, out: Vector) -> None:
+def squares(features: Any, preconditioner: Preconditioner, out: Vector) -> None:
     """sum over columns of (s_j (x_j - a_j x_c))^2, for each row."""
-    shift = np.zeros(geometry.columns) if geometry.shift is None else geometry.shift
+    shift = np.zeros(preconditioner.columns) if preconditioner.shift is None else preconditioner.shift
     if isinstance(features, Compact):
         columns = np.array(features.layout.numbers)
-        table = _table(features, np.array(geometry.scale), shift)
-        numbers = np.ascontiguousarray(geometry.scale[columns]), np.ascontiguousarray(shift[columns])
+        table = _table(features, np.array(preconditioner.scale), shift)
+        numbers = np.ascontiguousarray(preconditioner.scale[columns]), np.ascontiguousarray(shift[columns])
         _compact(*plan_of(features.layout), features.numbers, features.codes, *numbers, table, out)
     else:
-        _squares(features, np.array(geometry.scale), np.array(shift), geometry.constant or 0, out)
+        _squares(features, np.array(preconditioner.scale), np.array(shift), preconditioner.constant or 0, out)
 
 
 @compiled()

@@ -14,14 +14,14 @@ import numpy as np
 from scipy import special
 
 from sottovoce.methods.expected_excess import ExpectedExcess
-from sottovoce.questions import Geometry
+from sottovoce.queries import Preconditioner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Moments
+    from sottovoce.queries import Moments
 
 POWER = 0.85
 """Columns are divided by their standard deviation to this power: between 0.75 and 1 the loss is flat."""
@@ -60,7 +60,7 @@ _CHANCE = 2.0
 """Columns differ by more than noise from so many standard errors of its mean square on."""
 
 _ROUGH = 0.1
-"""Relative uncertainty of what a geometry makes of a variance."""
+"""Relative uncertainty of what a preconditioner makes of a variance."""
 
 _CLEAR = 3.0
 """Means count in full where their squares are far above this many variances of their noise."""
@@ -162,10 +162,10 @@ class Prior:
 @final
 @dataclass(frozen=True)
 class Coordinates:
-    """A geometry, and the weighted second moments expected in it, for each coordinate, with their standard
-    errors; a record counts `counted` on average."""
+    """A preconditioner, and the weighted second moments expected in it, for each coordinate, with their
+    standard errors; a record counts `counted` on average."""
 
-    geometry: Geometry
+    preconditioner: Preconditioner
     diagonal: Vector
     errors: Vector
     counted: float
@@ -220,14 +220,14 @@ class Coordinates:
             shift[place] = 0.0
         trace = float(diagonal.sum())
         lengths = cap_for(trace, problem, prior, mu)
-        geometry = Geometry(
+        preconditioner = Preconditioner(
             scale=np.clip(scale, 1e-14, 1e14),
             cap=lengths * math.sqrt(trace),
             shift=shift,
             constant=problem.constant if constant else None,
         )
         counted = min(1.0, _COUNTED + (1.0 - _COUNTED) * (lengths - _SHORTEST))
-        return cls(geometry, counted * diagonal, np.hypot(errors, _ROUGH * diagonal), counted)
+        return cls(preconditioner, counted * diagonal, np.hypot(errors, _ROUGH * diagonal), counted)
 
 
 def cap_for(trace: float, problem: Problem, prior: Prior, mu: float) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.adapt.least_penalty import LeastPenalty
     from sottovoce.methods.adapt.posterior import Posterior
     from sottovoce.methods.base import State
-    from sottovoce.questions import Answer, Questions
+    from sottovoce.queries import Answer, Queries
 
 _LONGEST_START = 0.4
 """Most of the budget that the first gradient takes."""
@@ -46,7 +46,7 @@ class Descent(LearnedDescent):
     of the columns; `limit` is the last on slopes; `contradicted`: smoothing was given up; `noise` is about
     what the noise of all answers leaves in the weights."""
 
-    inside: Questions
+    inside: Queries
     chosen: Coordinates
     vectors: Matrix
     least: LeastPenalty
@@ -63,8 +63,8 @@ class Descent(LearnedDescent):
 
     def followed(self, state: State, kept: int) -> Vector:
         """Take the steps, leaving `kept` units; the weights they end at, in the user's coordinates."""
-        geometry = self.chosen.geometry
-        u = self._turned(geometry.from_user(state.w))
+        preconditioner = self.chosen.preconditioner
+        u = self._turned(preconditioner.from_user(state.w))
         planned = self.steps
         step_noises: list[StepNoise] = []
         units: list[int] = []
@@ -73,7 +73,7 @@ class Descent(LearnedDescent):
         while len(units) < self.steps:
             asked = self.curvature.asked(self.inside, self._outset(u), self.posterior)
             self.limit = asked.limit
-            least = moved_by(self.inside, asked.question) / self.mu
+            least = moved_by(self.inside, asked.query) / self.mu
             if 2 * len(units) < self.steps:
                 self.steps = max(self.steps, round(planned * slowed(self._model(), least, self._flattened)))
             usual = least * math.sqrt(self.steps)
@@ -81,7 +81,7 @@ class Descent(LearnedDescent):
             if not units:
                 part = max(part, self._first_share(usual))
             aside = kept + self.last + sum(each.aside(len(units), self.steps) for each in self.inspections)
-            answer = self.inside.ask(asked.question, int((state.ask.units_left - aside) * part))
+            answer = self.inside.ask(asked.query, int((state.ask.units_left - aside) * part))
             self._update_missing(u, answer)
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
@@ -96,7 +96,7 @@ class Descent(LearnedDescent):
             places.append(found)
             if self.posterior.step_noise is not None:
                 step_noises.append(self.posterior.step_noise)
-            note(state, "adapted step", answer, geometry.to_user(self._back(found)))
+            note(state, "adapted step", answer, preconditioner.to_user(self._back(found)))
             left_here = [each.made(state, len(units), self.steps, answer) for each in self.inspections]
             if any(left_here):
                 self.saddle = True
@@ -109,11 +109,11 @@ class Descent(LearnedDescent):
         twice, left = self.posterior.smooth(observations, halves + (1.0 - gain) * found)
         ended = halves + (1.0 - gain - smoothed) * found + smoothed * twice
         added, apart = self._lengthened(state, ended, usual / math.sqrt(self.steps))
-        basis = geometry.matrix.T @ self.vectors
+        basis = preconditioner.matrix.T @ self.vectors
         self.noise = noise_along(
             basis, step_noises, ends, len(u), centred=True, beside=smoothed * left, apart=apart
         )
-        return state.problem.within_limit(self.least.at(geometry.to_user(self._back(ended + added))))
+        return state.problem.within_limit(self.least.at(preconditioner.to_user(self._back(ended + added))))
 
     def _information_gain(self, usual: float) -> Vector:
         """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
@@ -142,14 +142,14 @@ class Descent(LearnedDescent):
         if not smoothed.any():
             return np.zeros_like(found)
         mean = 0.0
-        if self.chosen.geometry.constant is None:
-            mean = float(self.means @ self.chosen.geometry.to_user(self._back(found)))
+        if self.chosen.preconditioner.constant is None:
+            mean = float(self.means @ self.chosen.preconditioner.to_user(self._back(found)))
         square = float(self.posterior.whole @ np.mean(found**2, axis=0))
         part = short_of(mean**2 / max(square, 1e-300)) / self.posterior.factor
         return part * self._without_constant(smoothed * found)
 
     def _without_constant(self, u: Matrix) -> Matrix:
-        place, held = self.chosen.geometry.constant, self._back(u)
+        place, held = self.chosen.preconditioner.constant, self._back(u)
         if place is not None:
             held[place] = 0.0
         return self._turned(held)
@@ -164,16 +164,18 @@ class Descent(LearnedDescent):
         deviation = math.sqrt(float(self.posterior.whole @ np.mean(way**2, axis=0)))
         bend = self.curvature.along(deviation)
         doubt = noise * float(np.linalg.norm(along)) / (bend * deviation**2)
-        found, answers = lengthened(state.ask, self.chosen.geometry, u, along, deviation, doubt, self.last)
+        found, answers = lengthened(
+            state.ask, self.chosen.preconditioner, u, along, deviation, doubt, self.last
+        )
         there = u + (found.factor - 1.0) * along
         for answer in answers:
-            note(state, "length of the weights", answer, self.chosen.geometry.to_user(there))
+            note(state, "length of the weights", answer, self.chosen.preconditioner.to_user(there))
         return (found.factor - 1.0) * way, found.factor * found.scatter * np.sqrt(np.mean(way**2, axis=0))
 
     @property
     def trained(self) -> str:
         limited = f", slopes limited to {self.limit:g}" if self.limit < 1.0 else ""
-        return in_learned_coordinates(self.chosen.geometry) + limited
+        return in_learned_coordinates(self.chosen.preconditioner) + limited
 
     @property
     def _deviation(self) -> float:
@@ -219,17 +221,19 @@ class Descent(LearnedDescent):
     def _lowest(self, u: Matrix) -> Vector:
         """Where to ask about u: at the weights of least penalty that predict alike. The answer is then the
         gradient of the risk with that least penalty."""
-        geometry, point = self.chosen.geometry, self._back(u)
-        w = geometry.to_user(point)
+        preconditioner, point = self.chosen.preconditioner, self._back(u)
+        w = preconditioner.to_user(point)
         lowest = self.least.at(w)
-        return point if lowest is w else geometry.from_user(lowest)
+        return point if lowest is w else preconditioner.from_user(lowest)
 
     def _update_missing(self, u: Matrix, answer: Answer[Vector]) -> None:
         """The derivative along d in the user's weights is <M'^-1 d, g>, g the gradient as asked."""
-        geometry, least = self.chosen.geometry, self.least
-        inward = geometry.from_user(least.directions.T)
+        preconditioner, least = self.chosen.preconditioner, self.least
+        inward = preconditioner.from_user(least.directions.T)
         along = answer.value.reshape(-1, self.inside.problem.columns) @ inward.T
-        least.update(geometry.to_user(self._back(u)), along, answer.scale * np.linalg.norm(inward, axis=1))
+        least.update(
+            preconditioner.to_user(self._back(u)), along, answer.scale * np.linalg.norm(inward, axis=1)
+        )
 
     def _within(self, u: Matrix) -> Matrix:
         return self._turned(self.inside.problem.within_limit(self._back(u)))

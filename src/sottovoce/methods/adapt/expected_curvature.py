@@ -17,14 +17,14 @@ from sottovoce.methods.adapt.coordinates import Prior
 from sottovoce.methods.adapt.observation import SecantCurvature
 from sottovoce.methods.expected_excess import moved_by
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
-from sottovoce.questions import Gradient, LimitedGradient
+from sottovoce.queries import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.adapt.posterior import Posterior
     from sottovoce.methods.expected_excess import ExpectedExcess
     from sottovoce.problem import Problem
-    from sottovoce.questions import Question, Questions
+    from sottovoce.queries import Queries, Query
 
 LOGISTIC = "logistic"
 _STEEPEST = 0.25
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     """A gradient to ask for, the curvature along the way from there to the weights sought, and its limit on
     slopes in units of the largest."""
 
-    question: Question[Vector]
+    query: Query[Vector]
     curves: Callable[[Vector], SecantCurvature]
     limit: float = 1.0
 
@@ -87,7 +87,7 @@ class ExpectedCurvature:
         """Curvature along the weights at their end."""
         return self.at(deviation)
 
-    def asked(self, inside: Questions, outset: Outset, posterior: Posterior) -> Asked:
+    def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
         """The gradient with the least expected excess."""
         typical = np.full(posterior.sizes.size, self.at(outset.deviation))
         curves = SecantCurvature(typical, typical, self.problem.curvature_high)
@@ -119,7 +119,7 @@ class LogisticCurvature(ExpectedCurvature):
             self._unit * float(secants(deviation, 1.0).along[half]), _LEAST * self.problem.curvature_high
         )
 
-    def asked(self, inside: Questions, outset: Outset, posterior: Posterior) -> Asked:
+    def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
         place = self._place(inside, outset) if self.limited and np.any(outset.point) else 0
         highest, least = self.problem.curvature_high, _LEAST * self.problem.curvature_high
 
@@ -137,7 +137,7 @@ class LogisticCurvature(ExpectedCurvature):
         limit = float(LIMITS[place])
         return Asked(LimitedGradient(outset.point, limit * inside.problem.slope), curves, limit)
 
-    def _place(self, inside: Questions, outset: Outset) -> int:
+    def _place(self, inside: Queries, outset: Outset) -> int:
         """The place among `LIMITS` of that with the least expected excess, 0 for none: less noise against the
         bias and the curvature that it costs."""
         point, slope, model = outset.point, inside.problem.slope, outset.model

@@ -16,7 +16,7 @@ from sottovoce.methods.adapt.coordinates import groups, told_apart
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.questions.features import Indices, Moments
+    from sottovoce.queries.features import Indices, Moments
 
 
 def sharing(problem: Problem, mu: float) -> Indices | None:

@@ -11,11 +11,11 @@ from sottovoce.methods.saddles import curves_down, is_noise
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.base import State
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 
 class Inspection(ABC):
-    """A question that is asked after some of the steps."""
+    """A query that is asked after some of the steps."""
 
     @abstractmethod
     def aside(self, step: int, steps: int) -> int:

@@ -19,7 +19,7 @@ from scipy import linalg
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Moments
+    from sottovoce.queries import Moments
     from sottovoce.regularizers import Regularizer
 
 _ROUNDS = 50

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from sottovoce.questions import LimitedGradient
+from sottovoce.queries import LimitedGradient
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Geometry, Questions
+    from sottovoce.queries import Answer, Preconditioner, Queries
 
 LIMIT = 0.5
 """On slopes: records are weighed by their predictions, so that no slope passes that at 0."""
@@ -76,29 +76,37 @@ class Lengthening(NamedTuple):
     scatter: float = 0.0
 
 
-def alone(geometry: Geometry, direction: Vector, cap: float) -> Geometry:
-    """The geometry with all directions but a unit vector's shortened, and influence capped at `cap` there:
-    no second moments are asked for, so their cap need not bind."""
+def alone(preconditioner: Preconditioner, direction: Vector, cap: float) -> Preconditioner:
+    """The preconditioner with all directions but a unit vector's shortened, and influence capped at `cap`
+    there: no second moments are asked for, so their cap need not bind."""
     turn = _OTHERS * np.eye(direction.size) + (1.0 - _OTHERS) * np.outer(direction, direction)
-    return replace(geometry, turn=turn, cap=cap, ceiling=_CEILING)
+    return replace(preconditioner, turn=turn, cap=cap, ceiling=_CEILING)
 
 
 def lengthened(
-    ask: Questions, geometry: Geometry, u: Vector, way: Vector, deviation: float, doubt: float, units: int
+    ask: Queries,
+    preconditioner: Preconditioner,
+    u: Vector,
+    way: Vector,
+    deviation: float,
+    doubt: float,
+    units: int,
 ) -> tuple[Lengthening, list[Answer[Vector]]]:
-    """What the part `way` of u, in the coordinates of `geometry`, should be multiplied by, and the answers
-    that say so.
+    """What the part `way` of u, in the coordinates of `preconditioner`, should be multiplied by, and the
+    answers that say so.
 
     `deviation` is about that of the scores of `way`, `doubt` that of the factor's logarithm by noise."""
     size = float(np.linalg.norm(way))
     found = Lengthening(1.0, min(_SHRUNK * doubt, _DOUBT))
     answers: list[Answer[Vector]] = []
     cap = min(deviation, _CAP)
-    there = alone(geometry, way / size, cap / size)
-    inside = ask.reshaped(there)
+    there = alone(preconditioner, way / size, cap / size)
+    inside = ask.preconditioned(there)
     limit = LIMIT * ask.problem.slope
     for left in range(ROUNDS, 0, -1):
-        at = inside.problem.within_limit(there.from_user(geometry.to_user(u + (found.factor - 1.0) * way)))
+        at = inside.problem.within_limit(
+            there.from_user(preconditioner.to_user(u + (found.factor - 1.0) * way))
+        )
         answer = inside.ask(LimitedGradient(at, limit), units // left)
         units -= answer.units
         answers.append(answer)

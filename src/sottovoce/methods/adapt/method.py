@@ -30,14 +30,14 @@ from sottovoce.methods.adapt.second_moments import SecondMoments
 from sottovoce.methods.measurement import LearnedMethod, curvature_in_doubt
 from sottovoce.methods.saddles import LOOK_SHARE
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
-from sottovoce.questions import ResidualBands, SmallestEigenvalue
+from sottovoce.queries import ResidualBands, SmallestEigenvalue
 
 if TYPE_CHECKING:
     from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
     from sottovoce.methods.adapt.inspection import Inspection
     from sottovoce.methods.base import Goal, State
     from sottovoce.methods.forecast import QueryNoise
-    from sottovoce.planning.quotes import Quotes
+    from sottovoce.planning.dry_run import DryRun
     from sottovoce.problem import Problem
 
 
@@ -65,17 +65,17 @@ class Adapt(LearnedMethod):
     def last_share(self, problem: Problem, mu: float) -> float:
         return length_share(problem, mu) if expected_curvature(problem).smooths else 0.0
 
-    def beside(self, quotes: Quotes) -> list[QueryNoise]:
+    def beside(self, dry_run: DryRun) -> list[QueryNoise]:
         asked = []
-        if curvature_in_doubt(quotes.problem, None):
-            asked.append(quotes.noise(SmallestEigenvalue, int(quotes.units * LOOK_SHARE)))
-        if counts_residuals(quotes.problem):
-            times = 1 + sum(after < self.taken(quotes.problem) for after in COUNTED_AFTER)
-            asked.append(quotes.noise(ResidualBands, int(quotes.units * SHARE), times))
+        if curvature_in_doubt(dry_run.problem, None):
+            asked.append(dry_run.noise(SmallestEigenvalue, int(dry_run.units * LOOK_SHARE)))
+        if counts_residuals(dry_run.problem):
+            times = 1 + sum(after < self.taken(dry_run.problem) for after in COUNTED_AFTER)
+            asked.append(dry_run.noise(ResidualBands, int(dry_run.units * SHARE), times))
         return asked
 
-    def insist_possible(self, problem: Problem, goal: Goal) -> None:
-        super().insist_possible(problem, goal)
+    def require_possible(self, problem: Problem, goal: Goal) -> None:
+        super().require_possible(problem, goal)
         if not matrix_fits(problem.columns):
             raise ParameterError(
                 f"method 'adapt' forms a matrix of columns by columns, here {problem.columns}; the limit is "
@@ -96,12 +96,12 @@ class Adapt(LearnedMethod):
         aside = gram_units + kept + last + sum(each.aside(0, steps) for each in inspections)
         mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - aside)))
         chosen = Coordinates.chosen(moments, problem, curvature.prior, mu)
-        inside = ask.reshaped(chosen.geometry)
+        inside = ask.preconditioned(chosen.preconditioner)
         gram = inside.gram(gram_units)
         state.record("gram", gram.units)
         found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
         least = LeastPenalty.of(moments, problem, curvature.prior.curvature)
-        ridge = chosen.geometry.conjugated(least.majorant)
+        ridge = chosen.preconditioner.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
         posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, curvature.prior.deviation)
         return Descent(

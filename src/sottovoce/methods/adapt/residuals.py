@@ -19,8 +19,8 @@ from sottovoce.methods.adapt.expected_curvature import Asked, ExpectedCurvature
 from sottovoce.methods.adapt.inspection import Inspection
 from sottovoce.methods.adapt.observation import SecantCurvature
 from sottovoce.methods.expected_excess import moved_by
-from sottovoce.questions import Gradient, LimitedGradient, ResidualBands
-from sottovoce.questions.residuals import edges
+from sottovoce.queries import Gradient, LimitedGradient, ResidualBands
+from sottovoce.queries.residuals import edges
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.adapt.posterior import Posterior
     from sottovoce.methods.base import State
     from sottovoce.problem import Problem
-    from sottovoce.questions import Answer, Question, Questions
+    from sottovoce.queries import Answer, Queries, Query
 
 _USUAL, _DOUBT = 0.3, 1.5
 """Prior of the residuals' scale: median in units of the largest target, and sd of its logarithm."""
@@ -149,19 +149,19 @@ class ResidualCurvature(ExpectedCurvature):
     def at(self, deviation: float) -> float:
         return self.problem.curvature_high * max(self.scale.within(2.0 * self.scale.deviation), 0.1)
 
-    def asked(self, inside: Questions, outset: Outset, posterior: Posterior) -> Asked:
-        best: tuple[float, Question[Vector], float, float] | None = None
+    def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
+        best: tuple[float, Query[Vector], float, float] | None = None
         model, highest = outset.model, self.problem.curvature_high
         for size in self.scale.candidates():
             limit = self._slope(float(size))
-            question: Question[Vector] = Gradient(outset.point)
+            query: Query[Vector] = Gradient(outset.point)
             if limit < self.problem.slope:
-                question = LimitedGradient(outset.point, limit)
+                query = LimitedGradient(outset.point, limit)
             bend = highest * self.scale.within(float(size))
-            noise = moved_by(inside, question) / outset.mu
+            noise = moved_by(inside, query) / outset.mu
             lost = model.excess(noise * model.curvature / max(bend, 1e-9)) + self.scale.bias(float(size))
             if best is None or lost < best[0]:
-                best = lost, question, bend, limit / self.problem.slope
+                best = lost, query, bend, limit / self.problem.slope
         assert best is not None
         across = np.full(posterior.sizes.size, max(best[2], 0.02 * highest))
         curves = SecantCurvature(across, across, highest)

@@ -40,7 +40,7 @@ def slowed(model: ExpectedExcess, least: float, flattened: float) -> float:
 def short_of(uncentred: float) -> float:
     """The part of the way to the weights found that a gradient is asked short of, where noise is large.
 
-    A question nearer to 0 costs no more, and the loss bends more from there to its minimum, so the same noise
+    A query nearer to 0 costs no more, and the loss bends more from there to its minimum, so the same noise
     hides less. `uncentred` is the part of the scores' mean square that is the square of their mean: where it
     is a quarter or more, the model of the log odds, which says how the loss bends, does not hold."""
     return _SHORT_OF * max(0.0, 1.0 - uncentred / _UNCENTRED)

@@ -13,7 +13,7 @@ from sottovoce.methods.adapt.coordinates import above_zero, beyond_chance
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.questions import Answer
+    from sottovoce.queries import Answer
 
 _CLEAR = 1.4
 """Eigenvalues count from this many edges of the noise on."""

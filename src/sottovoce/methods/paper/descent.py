@@ -12,7 +12,7 @@ from sottovoce.result import Stop
 if TYPE_CHECKING:
     from sottovoce.methods.steps import StepRule
     from sottovoce.methods.stopping import StoppingTest
-    from sottovoce.questions import Derivatives
+    from sottovoce.queries import Derivatives
 
 
 @final
@@ -22,7 +22,7 @@ class CurvatureDescent(Rule):
 
     Curvature is asked for only where the gradient passed its test and the curvature is not yet settled; where
     no answer could settle it, the run ends as soon as none is found that bends down.
-    `ask` answers in place of the state's own questions: mini-batches. Where a gradient looks short enough but
+    `ask` answers in place of the state's own queries: mini-batches. Where a gradient looks short enough but
     is too noisy to pass, `confirm_units` buy a second look; 0 buys none."""
 
     step: StepRule

@@ -13,14 +13,14 @@ from sottovoce.errors import BudgetExceeded, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
 
 
 class Gap(ABC):
     """A bound on f(start) - inf f. Losses and penalties are nonnegative, so a bound on f(start) is one."""
 
     @abstractmethod
-    def bound(self, ask: Questions, start: Vector) -> tuple[float, int]:
+    def bound(self, ask: Queries, start: Vector) -> tuple[float, int]:
         """The bound, and what was paid for it."""
 
 
@@ -29,7 +29,7 @@ class Gap(ABC):
 class PublicGap(Gap):
     """From the loss, the radius and the start alone."""
 
-    def bound(self, ask: Questions, start: Vector) -> tuple[float, int]:
+    def bound(self, ask: Queries, start: Vector) -> tuple[float, int]:
         return ask.problem.gap(start), 0
 
 
@@ -44,7 +44,7 @@ class DeclaredGap(Gap):
         if not 0.0 < self.value < math.inf:
             raise ParameterError("a declared bound on f(start) must be a positive finite number.")
 
-    def bound(self, ask: Questions, start: Vector) -> tuple[float, int]:
+    def bound(self, ask: Queries, start: Vector) -> tuple[float, int]:
         return min(self.value, ask.problem.gap(start)), 0
 
 
@@ -63,7 +63,7 @@ class MeasuredGap(Gap):
         if not (0.0 < self.share < 0.5 and 0.0 < self.failure < 0.5):
             raise ParameterError("share and failure of a measured gap lie strictly between 0 and 0.5.")
 
-    def bound(self, ask: Questions, start: Vector) -> tuple[float, int]:
+    def bound(self, ask: Queries, start: Vector) -> tuple[float, int]:
         public = ask.problem.gap(start)
         try:
             answer = ask.value(start, int(ask.units_left * self.share))

@@ -47,7 +47,7 @@ class SearchedSteps(PaperMethod):
     noise: NoiseShare = field(default_factory=NoiseShare)
     search: SearchShare = field(default_factory=SearchShare)
     release: Release | None = None
-    questions: ClassVar[int] = 3
+    queries: ClassVar[int] = 3
 
     def visits(self, curve: Curve, asked: Tolerance, target: Tolerance, gap: float) -> int:
         return math.ceil(gap / self.search.decrease(self.noise, curve, target))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.accounting.events import Draw, Query, SubsampledGaussianEvent
+from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
@@ -17,7 +17,7 @@ from sottovoce.methods.paper.gap import Gap, PublicGap
 from sottovoce.methods.paper.pricing import Screened, Sufficient, priced
 from sottovoce.methods.stopping import Certified, Promising, StoppingTest, WithinNoise
 from sottovoce.problem import Calibration
-from sottovoce.questions import Gradient, Hessian
+from sottovoce.queries import Gradient, Hessian
 from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.paper.descent import CurvatureDescent
     from sottovoce.methods.paper.trust_region import TrustRegion
     from sottovoce.problem import Problem
-    from sottovoce.questions import Questions
+    from sottovoce.queries import Queries
 
 
 @final
@@ -51,7 +51,7 @@ class Batch:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What one run of a paper method is made from: public numbers, fixed before the first question."""
+    """What one run of a paper method is made from: public numbers, fixed before the first query."""
 
     goal: Goal
     target: Tolerance
@@ -77,8 +77,8 @@ class PaperMethod(Method):
 
     published: ClassVar[bool] = True
     needs_tolerance: ClassVar[bool] = True
-    questions: ClassVar[int] = 2
-    """Questions of one visit that share the published budget."""
+    queries: ClassVar[int] = 2
+    """Queries of one visit that share the published budget."""
 
     gap: Gap = field(default_factory=PublicGap)
     batch: Batch | None = None
@@ -117,7 +117,7 @@ class PaperMethod(Method):
     ) -> CurvatureDescent | TrustRegion:
         """What is done at one point."""
 
-    def run(self, ask: Questions, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
+    def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         self.tolerances(goal)
         published = goal.calibration is Calibration.PUBLISHED
         gap, paid = (PUBLISHED_GAP, 0) if published else self.gap.bound(ask, start)
@@ -158,9 +158,11 @@ class PaperMethod(Method):
         visits, _ = self.frame(problem, goal, problem.gap(start)).phases[0]
         size = self.batch.size(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
-        scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.questions * visits / rho))
+        scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.queries * visits / rho))
         draw = Draw.FIXED if self.batch.shared else Draw.under(budget.relation)
-        event = SubsampledGaussianEvent(Query.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw)
+        event = SubsampledGaussianEvent(
+            QueryKind.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw
+        )
         return [(event, visits)]
 
     def _follow(self, frame: Schedule, state: State) -> Stop:
@@ -183,7 +185,7 @@ class PaperMethod(Method):
 
     def tolerances(self, goal: Goal) -> tuple[Tolerance, Tolerance]:
         """What was asked, and what noisy answers are held to: the same, or the paper's, divided by 1.1."""
-        wanted = self.insist_tolerance(goal)
+        wanted = self.require_tolerance(goal)
         assert wanted.curvature is not None
         if goal.calibration is Calibration.TIGHT:
             return wanted, wanted
@@ -217,7 +219,7 @@ class PaperMethod(Method):
         return 2 if frame.curvature_tested else 0
 
     def _published_rule(self, frame: Schedule, state: State, visits: int, share: float) -> Rule:
-        """Every question at the paper's noise, rho the share of the budget not yet spent."""
+        """Every query at the paper's noise, rho the share of the budget not yet spent."""
         test = WithinNoise(frame.target, slack=1.0)
         if self.batch is not None:
             ask = state.ask.batched(self.batch.size(state.problem.n), shared=self.batch.shared)
@@ -230,11 +232,11 @@ class PaperMethod(Method):
         rho = max(share * whole - spent, whole * (1.0 - (self.first_share or 0.0)))
         return self.rule(frame, test, *self.published_units(state.ask, state.w, visits, rho))
 
-    def published_units(self, ask: Questions, w: Vector, visits: int, rho: float) -> tuple[int, int, int]:
+    def published_units(self, ask: Queries, w: Vector, visits: int, rho: float) -> tuple[int, int, int]:
         """What a gradient, a Hessian and a search cost if T visits are rho-zCDP together.
 
-        sigma^2 = questions * T / (2 rho) for every question, in the paper's sensitivities."""
-        sigma = math.sqrt(self.questions * visits / (2.0 * rho))
+        sigma^2 = queries * T / (2 rho) for every query, in the paper's sensitivities."""
+        sigma = math.sqrt(self.queries * visits / (2.0 * rho))
         n, dim = ask.problem.n, ask.problem.dim
         return (
             ask.price(Gradient(w), 2.0 / n * sigma),
@@ -243,9 +245,9 @@ class PaperMethod(Method):
         )
 
     def published_batch_units(self, left: int, visits: int, share: float) -> int:
-        """What each question to a mini-batch costs: equal parts, a shared batch being one question."""
+        """What each query to a mini-batch costs: equal parts, a shared batch being one query."""
         assert self.batch is not None
-        parts = visits if self.batch.shared else self.questions * visits
+        parts = visits if self.batch.shared else self.queries * visits
         return max(1, int(left * share) // parts)
 
 

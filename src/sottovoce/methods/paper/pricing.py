@@ -11,11 +11,11 @@ from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.base import Rule, State
 from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.paper.descent import CurvatureDescent
-from sottovoce.questions import Gradient
+from sottovoce.queries import Gradient
 
 if TYPE_CHECKING:
     from sottovoce.methods.paper.trust_region import TrustRegion
-    from sottovoce.questions import Derivatives
+    from sottovoce.queries import Derivatives
     from sottovoce.result import Stop, Tolerance
 
 
@@ -93,7 +93,7 @@ class Sufficient:
 @final
 @dataclass(frozen=True, kw_only=True)
 class PricedDescent(Rule):
-    """Algorithm 1 with its questions priced anew at every visit."""
+    """Algorithm 1 with its queries priced anew at every visit."""
 
     rule: CurvatureDescent
     prices: Sufficient
@@ -111,7 +111,7 @@ class PricedDescent(Rule):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PricedTrustRegion(Rule):
-    """A trust-region rule with its questions priced anew at every visit."""
+    """A trust-region rule with its queries priced anew at every visit."""
 
     rule: TrustRegion
     prices: Sufficient

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.base import Goal
     from sottovoce.methods.stopping import StoppingTest
     from sottovoce.problem import Problem
-    from sottovoce.questions import Derivatives
+    from sottovoce.queries import Derivatives
     from sottovoce.result import Stop, Tolerance
 
 

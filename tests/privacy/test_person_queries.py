@@ -1,4 +1,4 @@
-"""Every question an oracle answers, attacked by whole persons with 1 to 1,000 rows, under both relations."""
+"""Every query an oracle answers, attacked by whole persons with 1 to 1,000 rows, under both relations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce import questions as asked
+from sottovoce import queries as asked
 from sottovoce.accounting.relations import Relation
 from sottovoce.losses import Logistic, PseudoHuber
 from sottovoce.privacy.prices import _KNOWN
@@ -40,7 +40,7 @@ RISKS: dict[str, Made] = {
 
 
 def every(dim: int, reach: float) -> list[Any]:
-    """One of each question, at weights of this length."""
+    """One of each query, at weights of this length."""
     w, step = reach * np.eye(dim)[0], np.full(dim, 0.2)
     return [
         asked.Gradient(w),
@@ -60,9 +60,9 @@ def every(dim: int, reach: float) -> list[Any]:
     ]
 
 
-def test_no_question_is_left_out() -> None:
+def test_no_query_is_left_out() -> None:
     """But those that say nothing of persons, or of labels."""
-    assert {type(question) for question in every(DIM, 1.0)} == _KNOWN - {
+    assert {type(query) for query in every(DIM, 1.0)} == _KNOWN - {
         asked.Information,
         asked.ResidualBands,
     }
@@ -77,16 +77,16 @@ def test_no_person_moves_an_answer_past_what_is_charged_for_it(name: str, rows: 
     for kind in KINDS:
         mine = made(narrow(rng, rows, kind), rng.choice([-1, 1], rows))
         for reach in (0.0, 3.0):
-            for question in every(mine.dim, reach):
-                here = np.asarray(question.exact(mine))
+            for query in every(mine.dim, reach):
+                here = np.asarray(query.exact(mine))
                 for neighbour, relation in ((null, Relation.ZERO_OUT), (other, Relation.REPLACE_ONE)):
-                    moved = float(np.linalg.norm(here - np.asarray(question.exact(neighbour))))
-                    bound = question.moves(replace(mine.bounds, relation=relation))
-                    assert moved <= bound, (type(question).__name__, kind, relation)
+                    moved = float(np.linalg.norm(here - np.asarray(query.exact(neighbour))))
+                    bound = query.moves(replace(mine.bounds, relation=relation))
+                    assert moved <= bound, (type(query).__name__, kind, relation)
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_the_bounds_of_every_tight_question_are_attained_by_a_person(rows: int) -> None:
+def test_the_bounds_of_every_tight_query_are_attained_by_a_person(rows: int) -> None:
     """All rows alike, against long weights, gone in the neighbour: to 1 %, whether one row or a thousand."""
     made = RISKS["classes"]
     null, mine = (
@@ -107,10 +107,10 @@ def test_the_bounds_of_every_tight_question_are_attained_by_a_person(rows: int) 
         asked.Grid(w, np.eye(DIM)[0] / 4, 1.0, 0.5, 3),
         asked.ScoreMoment(w),
     ]
-    for question in tight:
-        moved = float(np.linalg.norm(np.asarray(question.exact(mine)) - np.asarray(question.exact(null))))
-        bound = question.moves(replace(mine.bounds, relation=Relation.ZERO_OUT))
-        assert 0.99 * bound <= moved <= bound, type(question).__name__
+    for query in tight:
+        moved = float(np.linalg.norm(np.asarray(query.exact(mine)) - np.asarray(query.exact(null))))
+        bound = query.moves(replace(mine.bounds, relation=Relation.ZERO_OUT))
+        assert 0.99 * bound <= moved <= bound, type(query).__name__
 
 
 def narrow(rng: np.random.Generator, rows: int, kind: str) -> np.ndarray:

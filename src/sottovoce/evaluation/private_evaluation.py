@@ -33,7 +33,7 @@ STEPS = 2**20
 
 @final
 @dataclass(frozen=True, repr=False)
-class Examination:
+class PrivateEvaluation:
     """A fitted model, private records and where to pay; every method charges `units` before it predicts.
 
     What made-up rows and the labels alone decide is refused before that. With invalid="zero" no record makes
@@ -42,7 +42,7 @@ class Examination:
     model: Any
     X: Any
     y: NDArray[Any]
-    desk: CountOracle
+    oracle: CountOracle
     confidence: float
     invalid: str = "raise"
     persons: Persons | None = None
@@ -98,19 +98,19 @@ class Examination:
             "the model raised an error, or its probabilities are not a row a record and a column a class."
         )
 
-    def insist_predictions(self) -> None:
+    def require_predictions(self) -> None:
         """Refuse a model whose predictions on made-up rows are not one a row: they would be matched with all
         records at once."""
-        self._insist_shape("predict", (MADE_UP,), "one a row, in one dimension. Return predictions.ravel().")
+        self._require_shape("predict", (MADE_UP,), "one a row, in one dimension. Return predictions.ravel().")
 
-    def insist_probabilities(self) -> None:
+    def require_probabilities(self) -> None:
         if not hasattr(self.model, "predict_proba"):
             raise ParameterError('this model gives no probabilities. Train it with loss="logistic".')
-        self._insist_shape(
+        self._require_shape(
             "predict_proba", (MADE_UP, len(self.classes)), "a row a record and a column a class."
         )
 
-    def _insist_shape(self, ask: str, shape: tuple[int, ...], rule: str) -> None:
+    def _require_shape(self, ask: str, shape: tuple[int, ...], rule: str) -> None:
         rows, found, masked = made_up(self.X), shape, False
         with suppress(Exception):
             given = getattr(self.model, ask)(rows)
@@ -134,7 +134,7 @@ class Examination:
             whole = np.rint(merits * steps) if people is None else people.floored(merits, steps)
             return np.array([whole.sum()])
 
-        noisy, scale = self.desk.counts(compute, float(steps), 1, units)
+        noisy, scale = self.oracle.counts(compute, float(steps), 1, units)
         unit, error = width / (steps * self.n), 1.0 - self.confidence
         value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / steps
         margin = level_margin(scale, error) * unit + rounding
@@ -158,7 +158,7 @@ class Examination:
 
         Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
         one away."""
-        moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if self.desk.relation is Relation.REPLACE_ONE else 1.0
+        moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if self.oracle.relation is Relation.REPLACE_ONE else 1.0
         people = self.persons
         steps = 1 if people is None else STEPS
 
@@ -167,12 +167,12 @@ class Examination:
                 return np.bincount(places(), minlength=entries).astype(np.float64)
             return people.cells(places(), entries, steps)
 
-        noisy, scale = self.desk.counts(compute, steps * moves, entries, units)
+        noisy, scale = self.oracle.counts(compute, steps * moves, entries, units)
         rounding = 0.0 if people is None else self.n
         return noisy / steps, (level_margin(scale, (1.0 - self.confidence) / entries) + rounding) / steps
 
     def accuracy(self, units: Units) -> Estimate:
-        self.insist_predictions()
+        self.require_predictions()
 
         def right() -> Vector:
             return cells.alike(self.predictions(), self.y).astype(np.float64)
@@ -209,7 +209,7 @@ class Examination:
         bounds = Range.declare(target)
         if bounds.low != 0.0:
             raise ParameterError("the deviance is that of counts: declare target=(0, high).")
-        self._insist_ceiling(ceiling)
+        self._require_ceiling(ceiling)
 
         def deviance(expected: Vector, predicted: Vector) -> Vector:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ class Examination:
                 'y holds NaN or infinity. Clean the test set, or pass invalid="zero": it then counts as the '
                 "number of the range nearest to 0."
             )
-        self.insist_predictions()
+        self.require_predictions()
 
         def losses() -> Vector:
             predicted, finite = bounds.encode(self.predictions())
@@ -235,25 +235,25 @@ class Examination:
 
         return losses
 
-    def _insist_ceiling(self, ceiling: float) -> None:
+    def _require_ceiling(self, ceiling: float) -> None:
         if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
             raise ParameterError("ceiling, the most that one record may count, must be positive.")
 
-    def insist_log_loss(self, ceiling: float) -> NDArray[np.intp]:
+    def require_log_loss(self, ceiling: float) -> NDArray[np.intp]:
         """Refuse what needs no charge to refuse; the place of each label among the classes."""
-        self._insist_ceiling(ceiling)
-        self.insist_probabilities()
+        self._require_ceiling(ceiling)
+        self.require_probabilities()
         return self.codes()
 
-    def insist_calibration(self, bins: int) -> NDArray[np.intp]:
+    def require_calibration(self, bins: int) -> NDArray[np.intp]:
         """Refuse what needs no charge to refuse; the place of each label among the classes."""
         if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
             raise ParameterError("bins must be a whole number from 1 to 1000.")
-        self.insist_probabilities()
+        self.require_probabilities()
         return self.codes()
 
     def log_loss(self, ceiling: float, units: Units) -> Estimate:
-        codes = self.insist_log_loss(ceiling)
+        codes = self.require_log_loss(ceiling)
 
         def losses() -> Vector:
             chances = self.chances()[np.arange(self.rows), codes]
@@ -264,7 +264,7 @@ class Examination:
 
     def confusion(self, units: Units) -> Confusion:
         count, codes = len(self.classes), self.codes()
-        self.insist_predictions()
+        self.require_predictions()
 
         def places() -> NDArray[np.intp]:
             predicted = cells.codes(self.predictions(), self.classes.tolist())
@@ -281,7 +281,7 @@ class Examination:
         )
 
     def calibration(self, bins: int, units: Units) -> CalibrationCurve:
-        codes = self.insist_calibration(bins)
+        codes = self.require_calibration(bins)
 
         def places() -> NDArray[np.intp]:
             chances = self.chances()

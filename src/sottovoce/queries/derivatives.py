@@ -1,4 +1,4 @@
-"""Questions about the derivatives of a risk at one point."""
+"""Queries about the derivatives of a risk at one point."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
-from sottovoce.problem import insist_matrix_fits
-from sottovoce.questions import arguments
-from sottovoce.questions.base import AtWeights, Form
+from sottovoce.problem import require_matrix_fits
+from sottovoce.queries import arguments
+from sottovoce.queries.base import AtWeights, Form
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Proposals
+    from sottovoce.queries.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True)
 class Gradient(AtWeights["Vector"]):
-    kind = Query.GRADIENT
+    kind = QueryKind.GRADIENT
 
     def length(self, problem: Problem) -> int:
         return problem.dim
@@ -49,10 +49,10 @@ class Gradient(AtWeights["Vector"]):
 
 
 class _OfMatrix(AtWeights[T]):
-    """A question that a risk answers by forming its Hessian."""
+    """A query that a risk answers by forming its Hessian."""
 
     def admitted(self, problem: Problem) -> Self:
-        insist_matrix_fits(problem.dim)
+        require_matrix_fits(problem.dim)
         return super().admitted(problem)
 
 
@@ -65,7 +65,7 @@ class LimitedGradient(AtWeights["Vector"]):
     Of several outputs it is the vector of all slopes that is shortened to that length."""
 
     limit: float
-    kind = Query.GRADIENT
+    kind = QueryKind.GRADIENT
 
     def admitted(self, problem: Problem) -> Self:
         if problem.matrix_free or not problem.limitable:
@@ -98,7 +98,7 @@ class _OfCurvature(AtWeights[T]):
 @final
 @dataclass(frozen=True)
 class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
-    kind = Query.HESSIAN
+    kind = QueryKind.HESSIAN
     form = Form.SYMMETRIC
 
     def length(self, problem: Problem) -> int:
@@ -123,14 +123,14 @@ class CurvatureProduct(_OfCurvature["Vector"]):
     """The Hessian at w times `direction`, taken at length 1."""
 
     direction: Vector
-    kind = Query.CURVATURE_PRODUCT
+    kind = QueryKind.CURVATURE_PRODUCT
 
     def length(self, problem: Problem) -> int:
         return problem.dim
 
     def admitted(self, problem: Problem) -> Self:
         if not problem.matrix_free:
-            insist_matrix_fits(problem.dim)
+            require_matrix_fits(problem.dim)
         return replace(
             super().admitted(problem), direction=arguments.unit_vector(self.direction, problem.dim)
         )
@@ -158,7 +158,7 @@ class _NumberAtWeights(AtWeights[float]):
 @final
 @dataclass(frozen=True)
 class GradientNorm(_NumberAtWeights):
-    kind = Query.GRADIENT_NORM
+    kind = QueryKind.GRADIENT_NORM
 
     def moves(self, bounds: Bounds) -> float:
         return bounds.gradient_norm(self.w)
@@ -173,7 +173,7 @@ class GradientNorm(_NumberAtWeights):
 @final
 @dataclass(frozen=True)
 class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
-    kind = Query.EIGENVALUE
+    kind = QueryKind.EIGENVALUE
 
     def moves(self, bounds: Bounds) -> float:
         return bounds.smallest_eigenvalue(self.w)
@@ -188,7 +188,7 @@ class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
 @final
 @dataclass(frozen=True)
 class Value(_NumberAtWeights):
-    kind = Query.VALUE
+    kind = QueryKind.VALUE
 
     def moves(self, bounds: Bounds) -> float:
         return bounds.value(self.w)

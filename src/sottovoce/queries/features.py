@@ -1,4 +1,4 @@
-"""Questions about the features alone: their second moments, and means and mean squares released together."""
+"""Queries about the features alone: their second moments, and means and mean squares released together."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.accounting.checks import positive
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.arrays import Vector
 from sottovoce.errors import ParameterError
-from sottovoce.problem import insist_matrix_fits
-from sottovoce.questions.base import Answer, Form, Question
+from sottovoce.problem import require_matrix_fits
+from sottovoce.queries.base import Answer, Form, Query
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Proposals
+    from sottovoce.queries.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 Indices = NDArray[np.intp]
@@ -29,12 +29,12 @@ Indices = NDArray[np.intp]
 
 @final
 @dataclass(frozen=True)
-class Gram(Question["Matrix"]):
-    kind = Query.GRAM
+class Gram(Query["Matrix"]):
+    kind = QueryKind.GRAM
     form = Form.SYMMETRIC
 
     def admitted(self, problem: Problem) -> Self:
-        insist_matrix_fits(problem.columns)
+        require_matrix_fits(problem.columns)
         return self
 
     def length(self, problem: Problem) -> int:
@@ -52,10 +52,10 @@ class Gram(Question["Matrix"]):
 
 @final
 @dataclass(frozen=True)
-class GramDiagonal(Question[Vector]):
+class GramDiagonal(Query[Vector]):
     """Each column's mean square."""
 
-    kind = Query.GRAM_DIAGONAL
+    kind = QueryKind.GRAM_DIAGONAL
 
     def length(self, problem: Problem) -> int:
         return problem.columns
@@ -86,14 +86,14 @@ class Moments:
 
 @final
 @dataclass(frozen=True)
-class ColumnMoments(Question[Vector]):
+class ColumnMoments(Query[Vector]):
     """Column means, then f times column mean squares, those summed over `groups` of columns if given.
 
     f = sqrt(balance) influence / energy, so that `balance` = (R sd of means / sd of squares)^2."""
 
     balance: float = 2.0
     groups: Indices | None = None
-    kind = Query.MOMENTS
+    kind = QueryKind.MOMENTS
 
     def admitted(self, problem: Problem) -> Self:
         groups = checked_groups(self.groups, problem.columns)
@@ -125,13 +125,13 @@ class ColumnMoments(Question[Vector]):
 
 @final
 @dataclass(frozen=True)
-class ColumnMeans(Question[Vector]):
+class ColumnMeans(Query[Vector]):
     """(1/n) sum q_i x_i: of rows made of indicators, the share of every bin and category.
 
     A term is no longer than q R, so two are at most 2 q R apart; a person's mean of rows
     lies in their hull."""
 
-    kind = Query.MARGINALS
+    kind = QueryKind.MARGINALS
 
     def length(self, problem: Problem) -> int:
         return problem.columns

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
-from sottovoce.questions.base import AtWeights
+from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Proposals
+    from sottovoce.queries.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 BANDS = 14
@@ -33,7 +33,7 @@ class ResidualBands(AtWeights["Vector"]):
     combination of such vectors, which lies in their hull. Which band a row is counted in is decided by the
     product as it is computed: no other row enters, so rounding of margins moves nothing."""
 
-    kind = Query.RESIDUAL_BANDS
+    kind = QueryKind.RESIDUAL_BANDS
 
     def admitted(self, problem: Problem) -> Self:
         if not problem.label_reach or problem.matrix_free or problem.clipped:

@@ -1,4 +1,4 @@
-"""A run that will not take place: prices and noise of questions that are never asked."""
+"""A run that will not take place: prices and noise of queries that are never asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sottovoce.accounting import Ledger
 from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.forecast import QueryNoise
 from sottovoce.privacy.prices import Prices
-from sottovoce.questions import Answer, Gradient, Grid, Question, Trials
+from sottovoce.queries import Answer, Gradient, Grid, Query, Trials
 from sottovoce.training import account_for, goal_for
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
 
-AtPoint: TypeAlias = "Callable[[Vector], Question[Any]]"
-"""A question about a point that is not known yet."""
+AtPoint: TypeAlias = "Callable[[Vector], Query[Any]]"
+"""A query about a point that is not known yet."""
 
 _FAR = 16.0
 """Length of trained weights, in units of 1/radius: there one record moves the gradient nearly its most."""
@@ -35,7 +35,7 @@ _FAR = 16.0
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quotes:
+class DryRun:
     """The prices of a run for one goal, where it starts and at weights as long as trained ones."""
 
     outline: Outline
@@ -48,7 +48,7 @@ class Quotes:
     @classmethod
     def of(
         cls, outline: Outline, method: Method, goal: Goal, budget: Budget, order: float | None = None
-    ) -> Quotes:
+    ) -> DryRun:
         """In the ledger that the run would open, or a Renyi one of a given `order`."""
         problem = outline.problem
         if order is None:
@@ -66,12 +66,12 @@ class Quotes:
             prices=Prices(bounds, run),
         )
 
-    def aiming(self, tolerance: Tolerance | None, *, same_order: bool = False) -> Quotes:
+    def aiming(self, tolerance: Tolerance | None, *, same_order: bool = False) -> DryRun:
         """The same budget for another wish; with `same_order`, at the Renyi order of this one."""
         calibration, confidence = self.goal.calibration.value, self.goal.confidence
         goal = goal_for(self.method, self.problem, self.budget, tolerance, confidence, calibration)
         order = self.run.ledger.order if same_order else None
-        return Quotes.of(self.outline, self.method, goal, self.budget, order)
+        return DryRun.of(self.outline, self.method, goal, self.budget, order)
 
     @property
     def problem(self) -> Problem:
@@ -109,23 +109,23 @@ class Quotes:
 
     def gradient_scale(self, units: int) -> float:
         """Noise sd of a gradient at weights as long as trained ones."""
-        return self.prices.noising(self._far_gradient, max(1, units)).scale
+        return self.prices.calibrated(self._far_gradient, max(1, units)).scale
 
     def noise(
         self, at: AtPoint, units: int, times: int = 1, *, first: int | None = None, size: int = 0
     ) -> QueryNoise:
-        """Of a question at `units`, the first time at `first`; about `size` records, or all."""
+        """Of a query at `units`, the first time at `first`; about `size` records, or all."""
         asked = self.prices.batched(size) if size else self.prices
-        question = at(self.far)
-        wide = self.prices.packing(question).widening
-        scale = wide * asked.noising(question, max(1, units)).scale
-        opening = wide * asked.noising(at(self.start), max(1, first or units)).scale
+        query = at(self.far)
+        wide = self.prices.packing(query).widening
+        scale = wide * asked.calibrated(query, max(1, units)).scale
+        opening = wide * asked.calibrated(at(self.start), max(1, first or units)).scale
         return QueryNoise(
-            question=question,
+            asked=query,
             times=times,
             share=units / self.units,
             scale=scale,
-            norm=scale * question.spread(self.problem),
+            norm=scale * query.spread(self.problem),
             first=opening,
             part=size / self.problem.n if size else 1.0,
         )
@@ -148,7 +148,7 @@ class Quotes:
             for w in (self.far, self.start)
         )
         return QueryNoise(
-            question=Grid(self.start, self._unit, 1.0, 0.5, 1),
+            asked=Grid(self.start, self._unit, 1.0, 0.5, 1),
             times=times,
             share=units / self.units,
             scale=far,

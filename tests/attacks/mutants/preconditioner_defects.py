@@ -1,11 +1,11 @@
-"""Records that count more than their weight or the geometry's caps allow, and bounds that forget it."""
+"""Records that count more than their weight or the preconditioner's caps allow, and bounds that forget it."""
 
 from __future__ import annotations
 
 from tests.attacks.mutants.harness import Mutant
 
 CAPPED = "tests/privacy/test_capped_sensitivity.py"
-RESHAPED = "tests/risks/test_reshaped.py"
+RESHAPED = "tests/risks/test_preconditioned.py"
 WEIGHTS = "tests/data/test_weights.py"
 FLATTENED = "tests/risks/test_flattened.py"
 ANSWERS = f"{RESHAPED} -k every_answer"
@@ -14,14 +14,14 @@ PAIR = f"{CAPPED} -k past_its_bound"
 GEOMETRY = (
     Mutant(
         "influence not capped",
-        "questions.geometry:Geometry.counts",
+        "queries.preconditioner:Preconditioner.counts",
         "self.cap / np.maximum(lengths, self.cap)",
         "np.sqrt(self.cap / np.maximum(lengths, self.cap))",
         f"{RESHAPED} -k caps_allow",
     ),
     Mutant(
         "omega without the ceiling",
-        "questions.geometry:Geometry.counts",
+        "queries.preconditioner:Preconditioner.counts",
         "np.minimum(1.0, self.ceiling * ratio)",
         "1.0",
         f"{RESHAPED} -k caps_allow",
@@ -29,7 +29,7 @@ GEOMETRY = (
     Mutant(
         "lengths of x in place of z",
         "kernels.influence:_measure_for",
-        "geometry.to_coordinates(double(features))",
+        "preconditioner.to_coordinates(double(features))",
         "double(features)",
         f"{RESHAPED} -k caps_allow",
     ),
@@ -73,7 +73,7 @@ GEOMETRY = (
         "kernels.compiled.lengths:_count",
         "weights[i]",
         "1.0",
-        "tests/kernels/test_compact.py -k geometry_measures",
+        "tests/kernels/test_compact.py -k preconditioner_measures",
     ),
     Mutant(
         "sample weight lost beside omega",
@@ -84,42 +84,42 @@ GEOMETRY = (
     ),
     Mutant(
         "longest record without its centring",
-        "questions.geometry:Geometry.norm",
+        "queries.preconditioner:Preconditioner.norm",
         "float(np.linalg.norm(self.scale * self.shift))",
         "0.0",
         f"{RESHAPED} -k longest",
     ),
     Mutant(
-        "longest record without its flattening",
-        "questions.geometry:Geometry.norm",
-        "1.0 if self.flattening is None else self.flattening.norm",
+        "longest record without its shrinkage",
+        "queries.preconditioner:Preconditioner.norm",
+        "1.0 if self.shrinkage is None else self.shrinkage.norm",
         "1.0",
         FLATTENED,
     ),
     Mutant(
         "directions taken for orthonormal",
-        "questions.flattening:Flattening.norm",
+        "queries.shrinkage:LowRankShrinkage.norm",
         "max(1.0, float(np.abs(1.0 - values).max(initial=0.0)))",
         "1.0",
         FLATTENED,
     ),
     Mutant(
-        "flattening left out of the lengths",
+        "shrinkage left out of the lengths",
         "kernels.influence:_measure_for",
-        ("if geometry.is_mixed:\n    ..."),
-        ("if geometry.turn is not None:\n    ..."),
+        ("if preconditioner.is_mixed:\n    ..."),
+        ("if preconditioner.turn is not None:\n    ..."),
         FLATTENED,
     ),
     Mutant(
-        "rounding of a flattening forgotten",
-        "questions.flattening:Flattening.stretch",
+        "rounding of a shrinkage forgotten",
+        "queries.shrinkage:LowRankShrinkage.stretch",
         "(1.0 + float(linalg.eigvalsh(sizes.T @ sizes)[-1:].sum())) * _UP",
         "1.0",
         FLATTENED,
     ),
     Mutant(
         "longest record without what cancels",
-        "questions.geometry:Geometry.norm",
+        "queries.preconditioner:Preconditioner.norm",
         "float(np.linalg.norm(self.matrix, 2)) + rounding",
         "float(np.linalg.norm(self.matrix, 2))",
         f"{RESHAPED} -k cancels",
@@ -129,7 +129,7 @@ GEOMETRY = (
         for name, place, old, new in (
             (
                 "line search priced by its second length",
-                "questions.lines:Backtrack._longest",
+                "queries.lines:Backtrack._longest",
                 "np.max(self.lengths)",
                 "self.lengths[-1]",
             ),
@@ -144,16 +144,16 @@ GEOMETRY = (
     ),
     Mutant(
         "energy without its ceiling",
-        "risks.reshaped:ReshapedRisk.problem",
-        "user.weight * geometry.ceiling",
+        "risks.preconditioned:PreconditionedRisk.problem",
+        "user.weight * preconditioner.ceiling",
         "user.weight",
         PAIR,
     ),
     Mutant(
         "largest weight lost in the influence",
-        "risks.reshaped:ReshapedRisk.problem",
-        "user.weight * geometry.cap",
-        "geometry.cap",
+        "risks.preconditioned:PreconditionedRisk.problem",
+        "user.weight * preconditioner.cap",
+        "preconditioner.cap",
         PAIR,
     ),
     Mutant(
@@ -172,7 +172,7 @@ GEOMETRY = (
     ),
     Mutant(
         "penalty on u in place of w",
-        "risks.reshaped:ReshapedPenalty.value",
+        "risks.preconditioned:PreconditionedPenalty.value",
         "self._penalized(self._blocks(w)).ravel()",
         "w",
         ANSWERS,
@@ -230,7 +230,7 @@ COUNTS = (
         for sums, place, old, new in (
             (
                 "NumPy passes",
-                "kernels.block_sums:PlainTally._weigh",
+                "kernels.block_sums:PlainBlockKernel._weigh",
                 "terms if weights is None else np.multiply(terms, weights, out=terms)",
                 "terms",
             ),

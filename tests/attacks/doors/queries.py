@@ -73,7 +73,7 @@ def _units(draw: Draw, oracle: Any) -> Any:
 
 
 def _asked(draw: Draw, dim: int) -> tuple[str, Ask]:
-    """One question, its numbers drawn beforehand: both neighbours hear the same."""
+    """One query, its numbers drawn beforehand: both neighbours hear the same."""
     w, p, units = _vector(draw, dim), _vector(draw, dim), draw.integers(2**31)
     count = draw.choice(np.array([1, 2, 5, 0, -1, 2.5, None, 10**7], dtype=object))
     lengths: Any = [_number(draw) for _ in range(int(draw.integers(0, 4)))]
@@ -122,7 +122,7 @@ def _paired(batch: Any, w: Any, units: Any) -> object:
     return batch.gradient(w, units), batch.hessian(w, units)
 
 
-def _questions(draw: Draw) -> Pair:
+def _queries(draw: Draw) -> Pair:
     """The replaced record is turned round, so that it moves answers as far as it can."""
     n, dim, place = int(draw.integers(2, 9)), int(draw.integers(1, 4)), 0
     X, y = draw.normal(size=(n, dim)), draw.choice([-1, 1], n)
@@ -149,4 +149,4 @@ def _questions(draw: Draw) -> Pair:
     return Pair(lambda: read(X, y), lambda: read(other, labels), place, name)
 
 
-DOORS = (Door("oracle: hostile questions", _questions, 250),)
+DOORS = (Door("oracle: hostile queries", _queries, 250),)

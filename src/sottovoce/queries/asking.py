@@ -1,11 +1,11 @@
-"""How a method asks: the oracle as a method sees it. Every question is charged before data is touched."""
+"""How a method asks: the oracle as a method sees it. Every query is charged before data is touched."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeVar
 
-from sottovoce.questions.derivatives import (
+from sottovoce.queries.derivatives import (
     CurvatureProduct,
     Gradient,
     GradientNorm,
@@ -14,16 +14,16 @@ from sottovoce.questions.derivatives import (
     SmallestEigenvalue,
     Value,
 )
-from sottovoce.questions.features import ColumnMoments, Gram, GramDiagonal
-from sottovoce.questions.lines import Backtrack, Grid, Trials
-from sottovoce.questions.scores import Information, ScoreMoment
+from sottovoce.queries.features import ColumnMoments, Gram, GramDiagonal
+from sottovoce.queries.lines import Backtrack, Grid, Trials
+from sottovoce.queries.scores import Information, ScoreMoment
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Answer, Question
-    from sottovoce.questions.features import Indices, Moments
-    from sottovoce.questions.geometry import Geometry
+    from sottovoce.queries.base import Answer, Query
+    from sottovoce.queries.features import Indices, Moments
+    from sottovoce.queries.preconditioner import Preconditioner
 
 T = TypeVar("T")
 
@@ -45,11 +45,11 @@ class Derivatives(ABC):
         """The Gaussian-privacy cost (Delta/scale)^2 that `units` buy in a plain Gaussian query."""
 
     @abstractmethod
-    def price(self, question: Question[T], scale: float) -> int:
-        """Units at which a question gets noise of sd `scale` at most. Reads no data."""
+    def price(self, query: Query[T], scale: float) -> int:
+        """Units at which a query gets noise of sd `scale` at most. Reads no data."""
 
     @abstractmethod
-    def ask(self, question: Question[T], units: int) -> Answer[T]:
+    def ask(self, query: Query[T], units: int) -> Answer[T]:
         """The noisy answer for `units`, or a refusal that costs nothing."""
 
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
@@ -62,11 +62,11 @@ class Derivatives(ABC):
         return self.ask(CurvatureProduct(w, direction), units)
 
 
-class Questions(Derivatives):
+class Queries(Derivatives):
     """Everything that may be asked of all records."""
 
     @abstractmethod
-    def search(self, question: Backtrack, units: int) -> int | None:
+    def search(self, query: Backtrack, units: int) -> int | None:
         """The index that AboveThreshold finds for `units`, or None."""
 
     @abstractmethod
@@ -77,17 +77,17 @@ class Questions(Derivatives):
     def batched(self, size: int, *, shared: bool = False) -> Derivatives:
         """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
 
-        Fresh for every question; with `shared`, a gradient and the Hessian after it come from one batch and
+        Fresh for every query; with `shared`, a gradient and the Hessian after it come from one batch and
         are charged together, whether or not the Hessian is asked for."""
 
     @abstractmethod
-    def reshaped(self, geometry: Geometry) -> Questions:
-        """The same questions, run and ledger in other coordinates, each record's influence capped."""
+    def preconditioned(self, preconditioner: Preconditioner) -> Queries:
+        """The same queries, run and ledger in other coordinates, each record's influence capped."""
 
     def moments(self, units: int, *, balance: float = 2.0, groups: Indices | None = None) -> Moments:
         """Column means and mean squares in one release; see `ColumnMoments`."""
-        question = ColumnMoments(balance, groups)
-        return question.separated(self.ask(question, units), self.problem)
+        query = ColumnMoments(balance, groups)
+        return query.separated(self.ask(query, units), self.problem)
 
     def score_moment(self, w: Vector, units: int) -> Answer[Matrix]:
         return self.ask(ScoreMoment(w), units)

@@ -23,7 +23,7 @@ _LONGEST = 2.0
 
 @final
 @dataclass(frozen=True, eq=False)
-class Flattening:
+class LowRankShrinkage:
     """`directions` V (columns by k) and `factors` f in (0, 1]: for orthonormal V, K v_j = f_j v_j.
 
     K is symmetric. Nothing below asks V to be orthonormal, so rounding in it costs no privacy."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
-from sottovoce.problem import insist_matrix_fits
-from sottovoce.questions.base import AtWeights, Form
+from sottovoce.problem import require_matrix_fits
+from sottovoce.queries.base import AtWeights, Form
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Proposals
+    from sottovoce.queries.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 
@@ -34,7 +34,7 @@ class _OfScores(AtWeights["Matrix"]):
             raise ParameterError(
                 "a person's scores are summed where all rows are: read the table here, without Dask."
             )
-        insist_matrix_fits(problem.dim)
+        require_matrix_fits(problem.dim)
         return super().admitted(problem)
 
 
@@ -45,7 +45,7 @@ class ScoreMoment(_OfScores):
 
     Of persons, s is the sum over a person's rows, which need not be independent of each other."""
 
-    kind = Query.SCORES
+    kind = QueryKind.SCORES
 
     def moves(self, bounds: Bounds) -> float:
         return bounds.score_moment(self.w)
@@ -65,7 +65,7 @@ class Information(_OfScores):
     A likelihood has E[phi'^2 | x] = E[phi'' | x]; q depends on x alone. Rows of one person are not
     independent, so of persons it says nothing."""
 
-    kind = Query.INFORMATION
+    kind = QueryKind.INFORMATION
 
     def admitted(self, problem: Problem) -> Self:
         if problem.curvature_low > 0.0:

@@ -17,7 +17,7 @@ from scipy import linalg
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.questions.flattening import Flattening
+from sottovoce.queries.low_rank_shrinkage import LowRankShrinkage
 
 _SCALES = (1e-15, 1e15)
 _UP = 1.0 + 2.0**-30
@@ -25,11 +25,11 @@ _UP = 1.0 + 2.0**-30
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Geometry:
+class Preconditioner:
     """z = M x and what a record counts there: omega = min(1, C/rho, B C^2/rho^2), rho = ||z||.
 
     `scale` has an entry above 0 for each column; `shift`, 0 where nothing is centred, is in units of the
-    `constant` column; K is a square matrix, `turn`, or a `flattening` of a few directions, or neither; `cap`
+    `constant` column; K is a square matrix, `turn`, or a `shrinkage` of a few directions, or neither; `cap`
     is C and `ceiling` B. Then omega rho <= C and omega rho^2 <= B C^2: no record has more influence, however
     long. Margins are the whole record's."""
 
@@ -38,7 +38,7 @@ class Geometry:
     shift: Vector | None = None
     constant: int | None = None
     turn: Matrix | None = None
-    flattening: Flattening | None = None
+    shrinkage: LowRankShrinkage | None = None
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
@@ -56,18 +56,18 @@ class Geometry:
             if turn.shape != (scale.size, scale.size) or not np.all(np.abs(turn) <= high):
                 raise ParameterError("turn must be a finite square matrix with a row for each column.")
             object.__setattr__(self, "turn", _sealed(turn))
-        if self.flattening is not None:
-            self._insist_fitting(self.flattening)
+        if self.shrinkage is not None:
+            self._require_fitting(self.shrinkage)
 
-    def rebuilt(self) -> Geometry:
+    def rebuilt(self) -> Preconditioner:
         """The same coordinates, every number derived from them computed anew."""
         return replace(self)
 
-    def _insist_fitting(self, flattening: Flattening) -> None:
-        if not isinstance(flattening, Flattening) or flattening.columns != self.columns:
-            raise ParameterError(f"flattening must be a Flattening of {self.columns} columns.")
+    def _require_fitting(self, shrinkage: LowRankShrinkage) -> None:
+        if not isinstance(shrinkage, LowRankShrinkage) or shrinkage.columns != self.columns:
+            raise ParameterError(f"shrinkage must be a LowRankShrinkage of {self.columns} columns.")
         if self.turn is not None:
-            raise ParameterError("a geometry is turned by a matrix or flattened, not both.")
+            raise ParameterError("a preconditioner is turned by a matrix or flattened, not both.")
 
     def _set_shift(self, shift: Vector) -> None:
         columns = self.scale.size
@@ -84,7 +84,7 @@ class Geometry:
     @property
     def is_mixed(self) -> bool:
         """Whether a coordinate depends on other columns than its own and the constant."""
-        return self.turn is not None or self.flattening is not None
+        return self.turn is not None or self.shrinkage is not None
 
     @cached_property
     def matrix(self) -> Matrix:
@@ -96,8 +96,8 @@ class Geometry:
         blocks = self._blocks(u)
         if self.turn is not None:
             blocks = blocks @ self.turn
-        if self.flattening is not None:
-            blocks = self.flattening.applied(blocks)
+        if self.shrinkage is not None:
+            blocks = self.shrinkage.applied(blocks)
         w = blocks * self.scale
         if self.shift is not None:
             w[:, self.constant] -= w @ self.shift
@@ -111,8 +111,8 @@ class Geometry:
         blocks /= self.scale
         if self.turn is not None:
             blocks = linalg.solve(self.turn.T, blocks.T).T
-        if self.flattening is not None:
-            blocks = self.flattening.undone(blocks)
+        if self.shrinkage is not None:
+            blocks = self.shrinkage.undone(blocks)
         return np.asarray(blocks.reshape(np.shape(w)))
 
     def to_coordinates(self, gradient: Vector) -> Vector:
@@ -123,8 +123,8 @@ class Geometry:
         blocks = blocks * self.scale
         if self.turn is not None:
             blocks = blocks @ self.turn.T
-        if self.flattening is not None:
-            blocks = self.flattening.applied(blocks)
+        if self.shrinkage is not None:
+            blocks = self.shrinkage.applied(blocks)
         return np.asarray(blocks.reshape(np.shape(gradient)))
 
     def conjugated(self, matrix: Matrix) -> Matrix:
@@ -147,7 +147,7 @@ class Geometry:
         if self.turn is not None:
             rounding = 2.0**-52 * (2.0 * self.columns + 32.0) * self.stretch
             return (float(np.linalg.norm(self.matrix, 2)) + rounding) * _UP
-        flattened = 1.0 if self.flattening is None else self.flattening.norm
+        flattened = 1.0 if self.shrinkage is None else self.shrinkage.norm
         if self.shift is None or self.constant is None:
             return flattened * float(self.scale.max()) * _UP
         others = np.delete(self.scale, self.constant)
@@ -163,8 +163,8 @@ class Geometry:
         if self.turn is not None:
             size = np.abs(self.turn)
             stretch *= math.sqrt(float(size.sum(axis=0).max()) * float(size.sum(axis=1).max()))
-        if self.flattening is not None:
-            stretch *= self.flattening.stretch
+        if self.shrinkage is not None:
+            stretch *= self.shrinkage.stretch
         return stretch * _UP
 
     def counts(self, lengths: Vector) -> Vector:

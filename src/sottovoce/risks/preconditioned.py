@@ -1,4 +1,4 @@
-"""ReshapedRisk: a risk in the coordinates of a geometry, each record's influence capped."""
+"""PreconditionedRisk: a risk in the coordinates of a preconditioner, each record's influence capped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import Regularizer
 from sottovoce.risks.over_sums import RiskOverSums
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, eq=False)
-class ReshapedPenalty(Regularizer):
+class PreconditionedPenalty(Regularizer):
     """r(M'u): the user's penalty on w = M'u; if `free`, the last weight of each output is not penalized.
 
     Gradient M r'(w), Hessian M diag(r''(w)) M', which is a matrix and not a diagonal."""
 
-    name: ClassVar[str] = "reshaped"
+    name: ClassVar[str] = "preconditioned"
     base: Regularizer
-    geometry: Geometry
+    preconditioner: Preconditioner
     free: bool
 
     def value(self, w: Vector) -> float:
@@ -44,42 +44,42 @@ class ReshapedPenalty(Regularizer):
         blocks = self._blocks(w)
         pull = np.zeros_like(blocks)
         self._penalized(pull)[:] = self.base.gradient(self._penalized(blocks))
-        return self.geometry.to_coordinates(pull.ravel())
+        return self.preconditioner.to_coordinates(pull.ravel())
 
     def curvature(self, w: Vector) -> Matrix:
         """M diag(r''(w)) M'."""
         blocks = self._blocks(w)
         bends = np.zeros_like(blocks)
         self._penalized(bends)[:] = self.base.curvature(self._penalized(blocks))
-        return self.geometry.conjugated(np.diag(bends.ravel()))
+        return self.preconditioner.conjugated(np.diag(bends.ravel()))
 
     def majorant(self) -> Matrix:
         """M diag(sup r'') M', for the weights of one output: no Hessian of the penalty exceeds it."""
-        bends = np.full((1, self.geometry.columns), max(0.0, self.base.curvature_high))
+        bends = np.full((1, self.preconditioner.columns), max(0.0, self.base.curvature_high))
         bends[:, bends.shape[1] - self.free :] = 0.0
-        return self.geometry.conjugated(np.diag(bends[0]))
+        return self.preconditioner.conjugated(np.diag(bends[0]))
 
     @property
     def curvature_low(self) -> float:
-        return min(0.0, self.base.curvature_low) * self.geometry.norm**2
+        return min(0.0, self.base.curvature_low) * self.preconditioner.norm**2
 
     @property
     def curvature_high(self) -> float:
-        return max(0.0, self.base.curvature_high) * self.geometry.norm**2
+        return max(0.0, self.base.curvature_high) * self.preconditioner.norm**2
 
     @property
     def third(self) -> float:
-        return self.base.third * self.geometry.norm**3
+        return self.base.third * self.preconditioner.norm**3
 
     def _blocks(self, u: Vector) -> Matrix:
-        return self.geometry.to_user(u).reshape(-1, self.geometry.columns)
+        return self.preconditioner.to_user(u).reshape(-1, self.preconditioner.columns)
 
     def _penalized(self, blocks: Matrix) -> Matrix:
         return blocks[:, :-1] if self.free else blocks
 
 
 @final
-class ReshapedRisk(RiskOverSums):
+class PreconditionedRisk(RiskOverSums):
     """f(u) = (1/n) sum q_i omega_i phi(t_i) + r(w), w = M'u: margins of whole records, influence capped.
 
     With z = M x: gradient (1/n) sum q omega phi' z + M r'(w), Hessian (1/n) sum q omega phi'' zz' + M r'' M'.
@@ -90,47 +90,47 @@ class ReshapedRisk(RiskOverSums):
     def __init__(
         self,
         inner: Risk | SoftmaxRisk,
-        geometry: Geometry,
-        penalty: ReshapedPenalty,
+        preconditioner: Preconditioner,
+        penalty: PreconditionedPenalty,
         sums: LinearSums | SoftmaxSums,
     ) -> None:
         self._inner = inner
-        self._geometry = geometry
+        self._preconditioner = preconditioner
         self._penalty = penalty
         self._sums = sums
 
     @classmethod
-    def of(cls, risk: Risk | SoftmaxRisk, geometry: Geometry) -> ReshapedRisk:
+    def of(cls, risk: Risk | SoftmaxRisk, preconditioner: Preconditioner) -> PreconditionedRisk:
         """Measure every record once; the weights are kept, nothing else."""
-        sums = risk.sums.reshaped(geometry)
+        sums = risk.sums.preconditioned(preconditioner)
         free = risk.records.intercept
-        penalty = ReshapedPenalty(risk.regularizer.strength, risk.regularizer, geometry, free)
-        return cls(risk, geometry, penalty, sums)
+        penalty = PreconditionedPenalty(risk.regularizer.strength, risk.regularizer, preconditioner, free)
+        return cls(risk, preconditioner, penalty, sums)
 
     @property
     def sums(self) -> LinearSums | SoftmaxSums:
-        """The records behind bounded sums, in the geometry's coordinates."""
+        """The records behind bounded sums, in the preconditioner's coordinates."""
         return self._sums
 
     @property
     def objective(self) -> str:
         """What is minimized, in words. Public."""
-        cap, ceiling = self._geometry.cap, self._geometry.ceiling
+        cap, ceiling = self._preconditioner.cap, self._preconditioner.ceiling
         return (
-            f"{self._inner.objective}; a record of length rho in the geometry's "
+            f"{self._inner.objective}; a record of length rho in the preconditioner's "
             f"coordinates counts min(1, C/rho, {ceiling:g} C^2/rho^2), C = {cap:g}"
         )
 
     @cached_property
     def problem(self) -> Problem:
         """The public constants: all a method may know."""
-        user, geometry = self._inner.problem, self._geometry
+        user, preconditioner = self._inner.problem, self._preconditioner
         return replace(
             user,
             n=self._sums.n,
-            radius=geometry.longest(user.radius),
-            influence_cap=user.weight * geometry.cap,
-            energy_cap=user.weight * geometry.ceiling * geometry.cap**2,
+            radius=preconditioner.longest(user.radius),
+            influence_cap=user.weight * preconditioner.cap,
+            energy_cap=user.weight * preconditioner.ceiling * preconditioner.cap**2,
             lightest=0.0,
             intercept=False,
             nonzeros=None,
@@ -145,13 +145,17 @@ class ReshapedRisk(RiskOverSums):
         """What is asked of the records, and how far each answer can move when one of them is replaced."""
         return replace(self._inner.bounds, problem=self.problem, arithmetic=self._sums.arithmetic)
 
-    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> ReshapedRisk:
+    def subset(self, indices: NDArray[np.int64], n: int | None = None) -> PreconditionedRisk:
         """The risk over the records at these increasing positions alone. Exact: for the data's owner only."""
-        return ReshapedRisk(self._inner, self._geometry, self._penalty, self._sums.subset(indices, n))
+        return PreconditionedRisk(
+            self._inner, self._preconditioner, self._penalty, self._sums.subset(indices, n)
+        )
 
-    def reshaped(self, geometry: Geometry) -> ReshapedRisk:
+    def preconditioned(self, preconditioner: Preconditioner) -> PreconditionedRisk:
         """Refused: a record's influence is capped once."""
-        raise ParameterError("this risk has a geometry already. Reshape the risk as the user gave it.")
+        raise ParameterError(
+            "this risk has a preconditioner already. Precondition the risk as the user gave it."
+        )
 
     def __repr__(self) -> str:
-        return f"ReshapedRisk({self._inner!r})"
+        return f"PreconditionedRisk({self._inner!r})"

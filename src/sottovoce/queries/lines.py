@@ -1,4 +1,4 @@
-"""Questions about how far a risk falls along steps."""
+"""Queries about how far a risk falls along steps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from sottovoce.accounting.events import Query
+from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
-from sottovoce.questions import arguments
-from sottovoce.questions.base import AtWeights
+from sottovoce.queries import arguments
+from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.questions.base import Proposals
+    from sottovoce.queries.base import Proposals
     from sottovoce.risks.protocol import ExactRisk
 
 SHORTEST_TRIAL = 1e-6
@@ -30,7 +30,7 @@ class Trials(AtWeights["Vector"]):
     """Decrease per unit length, (f(w) - f(w + p_j)) / ||p_j||, for each row p_j of `steps`."""
 
     steps: Matrix
-    kind = Query.TRIALS
+    kind = QueryKind.TRIALS
 
     def length(self, problem: Problem) -> int:
         return len(self.steps)
@@ -67,7 +67,7 @@ class Grid(AtWeights["Vector"]):
     longest: float
     shrink: float
     count: int
-    kind = Query.LINE_SEARCH
+    kind = QueryKind.LINE_SEARCH
 
     def length(self, problem: Problem) -> int:
         return self.count
@@ -112,7 +112,7 @@ class Backtrack:
     direction: Vector
     lengths: Vector
     required: Vector
-    kind: ClassVar[Query] = Query.LINE_SEARCH
+    kind: ClassVar[QueryKind] = QueryKind.LINE_SEARCH
 
     def admitted(self, problem: Problem) -> Self:
         direction, lengths = _line(self.direction, self.lengths, problem)

@@ -1,4 +1,4 @@
-"""One question: its name in the ledger, its length, how far one record moves it, and how it is computed."""
+"""One query: its name in the ledger, its length, how far one record moves it, and how it is computed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from sottovoce.errors import ParameterError
-from sottovoce.questions import arguments
+from sottovoce.queries import arguments
 
 if TYPE_CHECKING:
-    from sottovoce.accounting.events import Query
+    from sottovoce.accounting.events import QueryKind
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
@@ -68,10 +68,10 @@ class Form(enum.Enum):
     SYMMETRIC = enum.auto()
 
 
-class Question(ABC, Generic[T]):
-    """One question. `request` is what is charged for and answered, `moves` what that will be for a plan."""
+class Query(ABC, Generic[T]):
+    """One query. `request` is what is charged for and answered, `moves` what that will be for a plan."""
 
-    kind: ClassVar[Query]
+    kind: ClassVar[QueryKind]
     form: ClassVar[Form] = Form.VECTOR
 
     @abstractmethod
@@ -89,14 +89,14 @@ class Question(ABC, Generic[T]):
 
     @abstractmethod
     def request(self, bounds: Proposals) -> Any:
-        """The bounded sum to ask records for: a proposal, whose sensitivity is not this question's to say."""
+        """The bounded sum to ask records for: a proposal, whose sensitivity is not this query's to say."""
 
     def public(self, problem: Problem) -> Any:
         """What the penalty adds to the answer, which no record moves."""
         return 0.0
 
     def admitted(self, problem: Problem) -> Self:
-        """The question as it will be answered, or a refusal: decided by public numbers alone."""
+        """The query as it will be answered, or a refusal: decided by public numbers alone."""
         return self
 
     def term(self, problem: Problem) -> float:
@@ -114,8 +114,8 @@ class Question(ABC, Generic[T]):
 
 
 @dataclass(frozen=True)
-class AtWeights(Question[T]):
-    """A question about one point, which is public and lies in the ball where every answer is finite."""
+class AtWeights(Query[T]):
+    """A query about one point, which is public and lies in the ball where every answer is finite."""
 
     w: Vector
 

@@ -1,7 +1,7 @@
-"""Attack one question at a time, at two neighbours that move its answer as far as is charged for.
+"""Attack one query at a time, at two neighbours that move its answer as far as is charged for.
 
 A whole run asks in places where no record is at its worst, so its audit proves less than it paid. Here each
-question is asked once, with all of a budget, of two data sets that attain its sensitivity: the bound that
+query is asked once, with all of a budget, of two data sets that attain its sensitivity: the bound that
 the attack proves comes within sampling error of the claim, and a formula that is too small by a tenth shows.
 """
 
@@ -22,11 +22,10 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.questions import (
+from sottovoce.queries import (
     ColumnMeans,
     ColumnMoments,
     CurvatureProduct,
-    Geometry,
     Gradient,
     GradientNorm,
     Gram,
@@ -35,7 +34,8 @@ from sottovoce.questions import (
     Hessian,
     Information,
     LimitedGradient,
-    Question,
+    Preconditioner,
+    Query,
     ScoreMoment,
     SmallestEigenvalue,
     Trials,
@@ -59,17 +59,17 @@ Make = Callable[[Record | None], AnyRisk]
 @final
 @dataclass(frozen=True)
 class Family:
-    """A question, the canary, what replaces it, and the risk over one data set.
+    """A query, the canary, what replaces it, and the risk over one data set.
 
     `make(record)` has that record among its companions; of None, the canary counts nothing. `alone` is the
     record that moves the answer the farthest when it is zeroed out, if that is another than `canary`."""
 
-    question: Question[Any]
+    query: Query[Any]
     canary: Record
     replacement: Record
     make: Make
     alone: Record | None = None
-    geometry: Geometry | None = None
+    preconditioner: Preconditioner | None = None
 
     def pair(self, relation: Relation) -> tuple[AnyRisk, AnyRisk]:
         if relation is Relation.REPLACE_ONE:
@@ -79,7 +79,7 @@ class Family:
 
 
 def families() -> dict[str, Family]:
-    """Every question that a Gaussian answers, by name."""
+    """Every query that a Gaussian answers, by name."""
     zeros, right, left, up = np.zeros(2), [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]
     steep, opposite = (right, FAR), (left, FAR)
     curved, across, flat = (right, 0.0), (up, 0.0), (right, FAR)
@@ -92,12 +92,14 @@ def families() -> dict[str, Family]:
         (math.sqrt(total) + math.sqrt(4.0 - total)) / 2.0,
         (math.sqrt(total) - math.sqrt(4.0 - total)) / 2.0,
     )
-    wide = Geometry(scale=np.array([3.0, 3.0]), cap=1.5)
+    wide = Preconditioner(scale=np.array([3.0, 3.0]), cap=1.5)
     return {
         "gradient": Family(Gradient(zeros), steep, opposite, _robust),
         "gradient of a logistic loss": Family(Gradient(zeros), (right, 1.0), (left, 1.0), _logistic),
         "gradient of softmax": Family(Gradient(np.zeros(6)), (right, 0.0), (left, 0.0), _softmax),
-        "gradient in other coordinates": Family(Gradient(zeros), steep, opposite, _robust, geometry=wide),
+        "gradient in other coordinates": Family(
+            Gradient(zeros), steep, opposite, _robust, preconditioner=wide
+        ),
         "limited gradient": Family(LimitedGradient(zeros, 0.25), (right, 1.0), (left, 1.0), _logistic),
         "limited gradient far from zero": Family(
             LimitedGradient(np.array([0.0, 1e4]), 0.6), *sure_and_wrong, _logistic
@@ -119,11 +121,11 @@ def families() -> dict[str, Family]:
         "grid of a line search": Family(Grid(zeros, np.array(right), 0.01, 0.5, 4), steep, opposite, _robust),
         "score moment": Family(ScoreMoment(zeros), steep, (up, FAR), _robust),
         "information": Family(Information(zeros), curved, across, _robust),
-        "Hessian in other coordinates": Family(Hessian(zeros), curved, across, _robust, geometry=wide),
+        "Hessian in other coordinates": Family(Hessian(zeros), curved, across, _robust, preconditioner=wide),
     }
 
 
-def audit_question(
+def audit_query(
     name: str,
     budget: Budget,
     *,
@@ -132,17 +134,17 @@ def audit_question(
     noise_factor: float = 1.0,
     seed: int = 0,
 ) -> Audit:
-    """Ask one question with all of `budget`, `runs` times, and bound what its answers told.
+    """Ask one query with all of `budget`, `runs` times, and bound what its answers told.
 
     The score is the log-likelihood ratio of the answer, exact answers over both data sets being known."""
     known = families()
     if name not in known:
-        raise ParameterError(f"no such question: use one of {', '.join(known)}.")
+        raise ParameterError(f"no such query: use one of {', '.join(known)}.")
     family = known[name]
     pair = family.pair(budget.relation)
     here, there = (asked(family, risk, budget, Tap.seeded(seed, 1.0)).exact for risk in pair)
     if here is None or there is None:
-        raise ParameterError("only a question that a Gaussian answers is scored so.")
+        raise ParameterError("only a query that a Gaussian answers is scored so.")
     towards = there - here
 
     def attack(second: bool, number: int) -> float:
@@ -154,10 +156,10 @@ def audit_question(
 
 
 def asked(family: Family, risk: AnyRisk, budget: Budget, tap: Tap) -> Heard:
-    """What is heard when the question is asked of a risk with all of a budget."""
+    """What is heard when the query is asked of a risk with all of a budget."""
     oracle = Oracle(risk, Ledger(budget).run(budget, "audit"), tap)
-    asking = oracle if family.geometry is None else oracle.reshaped(family.geometry)
-    asking.ask(family.question, asking.units_left)
+    asking = oracle if family.preconditioner is None else oracle.preconditioned(family.preconditioner)
+    asking.ask(family.query, asking.units_left)
     (heard,) = tap.heard
     return heard
 

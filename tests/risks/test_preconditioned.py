@@ -11,7 +11,7 @@ from scipy import sparse
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
-from sottovoce.questions.geometry import Geometry
+from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
@@ -29,11 +29,11 @@ def declared(kind, rng):
     return rng.integers(0, 3, N), {"labels": (0, 1, 2)}
 
 
-def a_geometry(turned, seed=3):
+def a_preconditioner(turned, seed=3):
     rng = np.random.default_rng(seed)
     shift = np.append(rng.normal(size=FEATURES) * 0.1, 0.0)
     turn = rng.normal(size=(COLUMNS, COLUMNS)) * 0.5 if turned else None
-    return Geometry(
+    return Preconditioner(
         scale=np.append(rng.uniform(0.5, 4.0, FEATURES), 0.3),
         cap=1.5,
         shift=shift,
@@ -54,23 +54,27 @@ class Case:
         counted = {"sample_weight": weights, "weight_cap": 2.0} if weighted else {}
         table = sparse.csr_array(X) if csr else X
         records = Records.from_arrays(table, self.y, radius=2.0, intercept=True, **what, **counted)
-        self.kind, self.classes, self.geometry = kind, 3 if kind == "softmax" else 1, a_geometry(turned)
+        self.kind, self.classes, self.preconditioner = (
+            kind,
+            3 if kind == "softmax" else 1,
+            a_preconditioner(turned),
+        )
         if kind == "softmax":
             self.risk = SoftmaxRisk(records, Tukey(0.1))
         else:
             self.risk = Risk(records, Logistic() if kind == "margin" else PseudoHuber(0.5), Tukey(0.1))
         blocks = [records._rows.block(i).features for i in range(records._rows.blocks)]
         x = np.concatenate([block.toarray() if csr else block for block in blocks]).astype(np.float64)
-        self.z = x @ self.geometry.matrix.T
+        self.z = x @ self.preconditioner.matrix.T
         lengths = np.linalg.norm(self.z, axis=1)
         omega = np.minimum(1.0, np.minimum(1.5 / lengths, 2.0 * 1.5**2 / lengths**2))
         self.counts = omega if weights is None else omega * np.clip(weights, 0.0, 2.0)
-        self.reshaped = self.risk.reshaped(self.geometry)
+        self.preconditioned = self.risk.preconditioned(self.preconditioner)
         self.u = rng.normal(size=self.classes * COLUMNS) * 0.2
         self.steps = rng.normal(size=(2, self.u.size)) * 0.1
 
     def value(self, u):
-        w = u.reshape(self.classes, -1) @ self.geometry.matrix
+        w = u.reshape(self.classes, -1) @ self.preconditioner.matrix
         scores = self.z @ u.reshape(self.classes, -1).T
         if self.kind == "softmax":
             losses = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(N), self.y]
@@ -94,7 +98,7 @@ def kernels(request, monkeypatch):
 @pytest.mark.parametrize(("csr", "weighted", "turned"), [(0, 0, 0), (0, 1, 1), (1, 1, 0), (1, 0, 1)])
 def test_every_answer_is_that_of_the_rows_in_the_new_coordinates(kind, csr, weighted, turned):
     case = Case(kind, csr=csr, weighted=weighted, turned=turned)
-    f, u = case.reshaped, case.u
+    f, u = case.preconditioned, case.u
     gram = (case.z * case.counts[:, None]).T @ case.z / N
     drops = [case.value(u) - case.value(u + p) for p in case.steps]
     assert f.value(u) == pytest.approx(case.value(u), rel=1e-10)
@@ -116,14 +120,14 @@ def test_every_answer_is_that_of_the_rows_in_the_new_coordinates(kind, csr, weig
 @pytest.mark.parametrize(("csr", "turned"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_no_record_counts_more_than_the_caps_allow(csr, turned):
     case = Case("margin", csr=csr, turned=turned)
-    geometry = case.geometry
-    lengths, counts = np.linalg.norm(case.z, axis=1), case.reshaped.sums._records._rows.weights
-    assert np.all(lengths <= geometry.longest(2.0))
-    assert np.all(counts * lengths <= geometry.cap)
-    assert np.all(counts * lengths**2 <= geometry.ceiling * geometry.cap**2)
+    preconditioner = case.preconditioner
+    lengths, counts = np.linalg.norm(case.z, axis=1), case.preconditioned.sums._records._rows.weights
+    assert np.all(lengths <= preconditioner.longest(2.0))
+    assert np.all(counts * lengths <= preconditioner.cap)
+    assert np.all(counts * lengths**2 <= preconditioner.ceiling * preconditioner.cap**2)
     np.testing.assert_allclose(counts, case.counts, rtol=1e-6)
     assert np.any(counts == 1.0)
-    assert np.any(case.counts * lengths < 0.9 * geometry.cap * (lengths > geometry.cap))
+    assert np.any(case.counts * lengths < 0.9 * preconditioner.cap * (lengths > preconditioner.cap))
 
 
 def test_no_row_of_the_ball_is_longer_than_the_longest_and_one_is_nearly():
@@ -132,40 +136,42 @@ def test_no_row_of_the_ball_is_longer_than_the_longest_and_one_is_nearly():
         for shift in (0.0, 3.0):
             scale, turn = rng.uniform(0.5, 2.0, COLUMNS), rng.normal(size=(COLUMNS, COLUMNS))
             centre = np.append(np.full(FEATURES, shift), 0.0)
-            geometry = Geometry(
+            preconditioner = Preconditioner(
                 scale=scale, cap=1.0, shift=centre, constant=FEATURES, turn=turn if turned else None
             )
-            found = 2.0 * np.linalg.norm(geometry.matrix, 2)
-            assert found <= geometry.longest(2.0) <= 1.3 * found
-            size = np.abs(geometry.turn if turned else np.eye(COLUMNS)) @ np.diag(scale)
+            found = 2.0 * np.linalg.norm(preconditioner.matrix, 2)
+            assert found <= preconditioner.longest(2.0) <= 1.3 * found
+            size = np.abs(preconditioner.turn if turned else np.eye(COLUMNS)) @ np.diag(scale)
             size = size @ (np.eye(COLUMNS) + np.outer(centre, np.eye(COLUMNS)[-1]))
-            assert np.linalg.norm(size, 2) <= geometry.stretch
+            assert np.linalg.norm(size, 2) <= preconditioner.stretch
 
 
-def test_the_longest_counts_what_cancels_in_a_turned_geometry():
+def test_the_longest_counts_what_cancels_in_a_turned_preconditioner():
     """Entries of M that cancel to 0 in float64 and not exactly."""
     far, third = 1e15 / 3.0, 1.0 / 3.0
     turn = np.array([[third, far * third], [0.0, 1e-3]])
-    geometry = Geometry(scale=np.ones(2), cap=1.0, shift=np.array([far, 0.0]), constant=1, turn=turn)
+    preconditioner = Preconditioner(
+        scale=np.ones(2), cap=1.0, shift=np.array([far, 0.0]), constant=1, turn=turn
+    )
     exact = float(Fraction(turn[0, 1]) - Fraction(far) * Fraction(third))
-    assert geometry.matrix[0, 1] != exact
-    assert geometry.longest(1.0) >= np.hypot(third, exact)
+    assert preconditioner.matrix[0, 1] != exact
+    assert preconditioner.longest(1.0) >= np.hypot(third, exact)
     with pytest.raises(ValueError, match="read-only"):
-        geometry.matrix[0, 0] = 0.0
+        preconditioner.matrix[0, 0] = 0.0
 
 
 def test_weights_go_to_coordinates_and_back():
     for turned in (False, True):
-        geometry, rng = a_geometry(turned), np.random.default_rng(1)
+        preconditioner, rng = a_preconditioner(turned), np.random.default_rng(1)
         u, g = rng.normal(size=2 * COLUMNS), rng.normal(size=2 * COLUMNS)
-        np.testing.assert_allclose(geometry.from_user(geometry.to_user(u)), u, rtol=1e-9)
-        assert geometry.to_coordinates(g) @ u == pytest.approx(g @ geometry.to_user(u), rel=1e-12)
+        np.testing.assert_allclose(preconditioner.from_user(preconditioner.to_user(u)), u, rtol=1e-9)
+        assert preconditioner.to_coordinates(g) @ u == pytest.approx(g @ preconditioner.to_user(u), rel=1e-12)
 
 
 def test_the_penalty_majorant_is_above_every_hessian_of_the_penalty():
     for kind in ("margin", "softmax"):
         case = Case(kind)
-        penalty = case.reshaped.problem.regularizer
+        penalty = case.preconditioned.problem.regularizer
         rng = np.random.default_rng(2)
         for _ in range(20):
             bends = penalty.curvature(rng.normal(size=case.u.size))[:COLUMNS, :COLUMNS]
@@ -176,8 +182,8 @@ def test_the_penalty_majorant_is_above_every_hessian_of_the_penalty():
 def test_a_blank_row_has_no_length_and_moves_no_centre():
     X = np.array([[1.0, 2.0], [np.nan, 0.0], [0.5, -1.0]])
     records = Records.from_arrays(X, [1, 1, -1], labels=(-1, 1), radius=5.0, intercept=True, invalid="zero")
-    geometry = Geometry(scale=np.ones(3), cap=0.1, shift=np.array([7.0, -7.0, 0.0]), constant=2)
-    weights = Risk(records, Logistic()).reshaped(geometry).sums._records._rows.weights
+    preconditioner = Preconditioner(scale=np.ones(3), cap=0.1, shift=np.array([7.0, -7.0, 0.0]), constant=2)
+    weights = Risk(records, Logistic()).preconditioned(preconditioner).sums._records._rows.weights
     assert weights[1] == 1.0
     assert np.all(weights[[0, 2]] < 0.1)
 
@@ -198,14 +204,14 @@ def test_a_blank_row_has_no_length_and_moves_no_centre():
         {"turn": np.full((2, 2), np.nan)},
     ],
 )
-def test_a_geometry_that_is_none_is_refused(wrong):
+def test_a_preconditioner_that_is_none_is_refused(wrong):
     with pytest.raises(ParameterError):
-        Geometry(**({"scale": np.ones(2), "cap": 1.0} | wrong))
+        Preconditioner(**({"scale": np.ones(2), "cap": 1.0} | wrong))
 
 
-def test_a_geometry_of_other_columns_is_refused_and_none_is_laid_upon_another():
+def test_a_preconditioner_of_other_columns_is_refused_and_none_is_laid_upon_another():
     case = Case("margin")
     with pytest.raises(ParameterError, match="columns"):
-        case.risk.reshaped(Geometry(scale=np.ones(2), cap=1.0))
+        case.risk.preconditioned(Preconditioner(scale=np.ones(2), cap=1.0))
     with pytest.raises(ParameterError, match="already"):
-        case.reshaped.reshaped(case.geometry)
+        case.preconditioned.preconditioned(case.preconditioner)
