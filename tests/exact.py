@@ -21,7 +21,7 @@ def exact_loss(loss: Loss, t: mpmath.mpf) -> mpmath.mpf:
             return one / (1 + e(t)) ** 2
         case losses.SoftplusHinge(sharpness=k):
             return log(1 + e(k * (1 - t))) / k
-        case losses.PseudoHuber(scale=c):
+        case losses.PseudoHuber(scale=c) | losses.LeastSquares(scale=c):
             return mpmath.mpf(c) ** 2 * (mpmath.sqrt(1 + (t / c) ** 2) - 1)
         case losses.LogCosh():
             return log(mpmath.cosh(t))

@@ -33,6 +33,7 @@ MARGIN_LOSSES: tuple[Loss, ...] = (
 RESIDUAL_LOSSES: tuple[Loss, ...] = (
     losses.PseudoHuber(1.0),
     losses.PseudoHuber(0.4),
+    losses.LeastSquares(),
     losses.LogCosh(),
     losses.Cauchy(1.0),
     losses.GemanMcClure(1.5),

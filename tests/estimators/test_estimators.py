@@ -119,7 +119,9 @@ def test_every_margin_loss_separates_two_classes(loss: object) -> None:
     assert hasattr(model, "predict_proba") == (loss in ("logistic", "softmax"))
 
 
-@pytest.mark.parametrize("loss", ["pseudo-huber", "log-cosh", "cauchy", "geman-mcclure", "welsch"])
+@pytest.mark.parametrize(
+    "loss", ["pseudo-huber", "least-squares", "log-cosh", "cauchy", "geman-mcclure", "welsch"]
+)
 def test_every_residual_loss_fits_a_line_in_the_targets_own_units(loss: str) -> None:
     X, y = numbers()
     model = regressor(loss=loss, radius=2.0).fit(X, y)

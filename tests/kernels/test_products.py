@@ -236,7 +236,9 @@ def test_compiled_records_count_by_their_class_and_weight(weighted):
         assert gain == pytest.approx(wanted, rel=1e-12, abs=1e-13)
 
 
-@pytest.mark.parametrize("name", ["log-cosh", "cauchy", "geman-mcclure", "welsch", "pseudo-huber"])
+@pytest.mark.parametrize(
+    "name", ["log-cosh", "cauchy", "geman-mcclure", "welsch", "pseudo-huber", "least-squares"]
+)
 def test_compiled_residual_losses_stay_finite_and_even_out_to_the_largest_float(name):
     scales = [{}] if name == "log-cosh" else [{"scale": 1e-6}, {"scale": 1e6}]
     t = np.array([0.0, 1e-320, 1e-160, 1e3, 1e50])

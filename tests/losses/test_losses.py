@@ -24,6 +24,7 @@ from sottovoce.losses import (
     Constants,
     GemanMcClure,
     Kind,
+    LeastSquares,
     LogCosh,
     Logistic,
     Loss,
@@ -43,12 +44,13 @@ EXACT: dict[type[Loss], Callable[[mpf, mpf], mpf]] = {
     Sigmoid: lambda t, c: 1 / (1 + mpmath.exp(t)),
     Savage: lambda t, c: 1 / (1 + mpmath.exp(t)) ** 2,
     PseudoHuber: lambda t, c: c**2 * (mpmath.sqrt(1 + (t / c) ** 2) - 1),
+    LeastSquares: lambda t, c: c**2 * (mpmath.sqrt(1 + (t / c) ** 2) - 1),
     LogCosh: lambda t, c: mpmath.log(mpmath.cosh(t)),
     Cauchy: lambda t, c: c**2 / 2 * mpmath.log1p((t / c) ** 2),
     GemanMcClure: lambda t, c: t**2 / 2 / (1 + (t / c) ** 2),
     Welsch: lambda t, c: -(c**2) / 2 * mpmath.expm1(-((t / c) ** 2)),
 }
-SCALED = (SoftplusHinge, PseudoHuber, Cauchy, GemanMcClure, Welsch)
+SCALED = (SoftplusHinge, PseudoHuber, LeastSquares, Cauchy, GemanMcClure, Welsch)
 UNIT = [kind(1.0) if kind in SCALED else kind() for kind in EXACT]
 OTHER = [kind(scale) for kind in SCALED for scale in (1e-6, 0.37, 12.5, 1e6)]
 ALL = UNIT + OTHER
@@ -177,6 +179,7 @@ TABLE = {
     Savage: (8 / 27, 0.12020, 0.15406, 0.20202),
     SoftplusHinge: (1.0, 0.0, 0.25, 1 / (6 * math.sqrt(3))),
     PseudoHuber: (1.0, 0.0, 1.0, 0.85865),
+    LeastSquares: (1.0, 0.0, 1.0, 0.85865),
     LogCosh: (1.0, 0.0, 1.0, 0.76980),
     Cauchy: (0.5, 0.125, 1.0, 1.45711),
     GemanMcClure: (0.32476, 0.25, 1.0, 2.33428),
@@ -242,7 +245,7 @@ def test_nothing_overflows_and_far_values_are_right(loss: Loss) -> None:
     if loss.kind is Kind.MARGIN:
         limit = np.where(t < 0, -loss.slope if type(loss) in (Logistic, SoftplusHinge) else 0.0, 0.0)
     else:
-        limit = np.copysign(loss.slope if type(loss) in (PseudoHuber, LogCosh) else 0.0, t)
+        limit = np.copysign(loss.slope if type(loss) in (PseudoHuber, LeastSquares, LogCosh) else 0.0, t)
     np.testing.assert_allclose(first[far], limit[far], rtol=0, atol=1e-9 * loss.slope)
     np.testing.assert_allclose(second[far], 0.0, rtol=0, atol=1e-18 * loss.curvature_high)
 

@@ -58,7 +58,7 @@ def fit(
         str | None,
         typer.Option(
             help="Loss by name, its parameter after a colon: cauchy:0.2. Classes: logistic; a range: "
-            "pseudo-huber; counts: poisson; others in docs/choosing.md.",
+            "pseudo-huber, or least-squares for its mean; counts: poisson; others in docs/choosing.md.",
             rich_help_panel=TRAINING,
         ),
     ] = None,

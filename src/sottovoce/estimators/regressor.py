@@ -28,7 +28,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
 
     `target=(low, high)` declares the range of y: targets are clipped to it and mapped to [-1, 1], where the
     loss is taken. So a loss's scale is in halves of the declared range: "pseudo-huber" with its scale of 1 is
-    close to squares for residuals within the range, "cauchy:0.2" discounts those beyond a tenth of it.
+    close to squares for residuals within the range, "least-squares" are squares throughout the range, and
+    "cauchy:0.2" discounts those beyond a tenth of it.
     loss="poisson" with target=(0, high) takes counts: the logarithm of the expected count is linear,
     `predict` gives expected counts, `high` at most, and coefficients are changes of the logarithm. All else
     is as for PrivateClassifier."""

@@ -1,7 +1,7 @@
 """Scalar losses with the constants that sensitivity and smoothness need.
 
 Margin losses (two classes): Logistic, SoftplusHinge, and the nonconvex Sigmoid, Savage.
-Residual losses (numbers): PseudoHuber, LogCosh, and the nonconvex Cauchy, GemanMcClure, Welsch.
+Residual losses (numbers): PseudoHuber, LeastSquares, LogCosh, and the nonconvex Cauchy, GemanMcClure, Welsch.
 Counts with a declared bound: Poisson.
 """
 
@@ -16,13 +16,14 @@ from sottovoce.losses.base import Constants, Kind, Loss
 from sottovoce.losses.counts import Poisson
 from sottovoce.losses.margin import Logistic, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.redescending import Cauchy, GemanMcClure, Welsch
-from sottovoce.losses.residual import LogCosh, PseudoHuber, Scaled
+from sottovoce.losses.residual import LeastSquares, LogCosh, PseudoHuber, Scaled
 
 __all__ = [
     "Cauchy",
     "Constants",
     "GemanMcClure",
     "Kind",
+    "LeastSquares",
     "LogCosh",
     "Logistic",
     "Loss",
@@ -44,6 +45,7 @@ _SHELF: Final[dict[str, type[Loss]]] = {
         Sigmoid,
         Savage,
         PseudoHuber,
+        LeastSquares,
         LogCosh,
         Cauchy,
         GemanMcClure,

@@ -95,6 +95,28 @@ class PseudoHuber(Scaled):
 
 @final
 @dataclass(frozen=True)
+class LeastSquares(Scaled):
+    """t^2/2 as far as slopes stay bounded: the pseudo-Huber loss of a scale 16 times the largest |y|.
+
+    What is estimated is the mean of y given x. For targets in [-1, 1] the scale is 16, and as long as
+    predictions stay in that range too, |t| <= 2 and phi' = t (1 - d) with 0 <= d < 0.008, phi'' > 0.976: of
+    phi' = t(1 + t^2/c^2)^-1/2 and phi'' = (1 + t^2/c^2)^-3/2 at t/c = 1/8. In another unit the scale is 16
+    of that unit's largest |y|.
+
+    A slope is charged for as far as |t| can reach at the weights asked about, R||w|| + 1, as it would be for
+    squares; `adapt` limits slopes to the size of the residuals it counts, which leaves the mean where errors
+    are symmetric and draws it towards the median where they are skewed."""
+
+    scale: float = 16.0
+
+    name: ClassVar[str] = "least-squares"
+    usual: ClassVar[float] = 16.0
+    scalar: ClassVar[Scalar] = staticmethod(pseudo_huber)
+    unit: ClassVar[Constants] = PseudoHuber.unit
+
+
+@final
+@dataclass(frozen=True)
 class LogCosh(Loss):
     """log cosh t: quadratic, then linear with slope 1; convex.
 

@@ -47,6 +47,7 @@ LOSSES: dict[str, Any] = {
     "cauchy": sv.losses.Cauchy(1.0),
     "geman-mcclure": sv.losses.GemanMcClure(0.7),
     "welsch": sv.losses.Welsch(1.0),
+    "least-squares": sv.losses.LeastSquares(),
     "log-cosh": sv.losses.LogCosh(),
     "poisson": sv.losses.Poisson(3.0),
 }

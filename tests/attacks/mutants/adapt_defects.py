@@ -10,6 +10,13 @@ _LENGTH = "tests/methods/test_length.py"
 
 ADAPT = (
     Mutant(
+        "least squares as steep as pseudo-Huber",
+        "losses.residual:LeastSquares",
+        "usual: ClassVar[float] = 16.0",
+        "usual: ClassVar[float] = 1.0",
+        "tests/losses/test_least_squares.py -k slopes_are_residuals",
+    ),
+    Mutant(
         "means moved by noise",
         "methods.adapt.coordinates:Spreads.of",
         "np.maximum(0.0, 1.0 - _CLEAR * noise / np.maximum(means ** 2, 1e-300))",
