@@ -195,7 +195,7 @@ def fit(
         declared = replace(declared, within=within)
     require_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
-    if out.is_watched() and not quiet:
+    if not quiet:
         out.aside(
             "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "
             f"sottovoce check {data} --schema {schema}"
