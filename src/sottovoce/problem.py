@@ -42,7 +42,7 @@ class Problem:
     `slope` is sup|phi'|, phi'' lies in [-curvature_low, curvature_high], `third` is sup|phi'''|,
     `bend` is sup|phi'''|/phi'' (infinite unless convex), `value_at_zero` bounds phi at w = 0, `label_reach`
     bounds |y| of a regression target (0 for labels), `loss` is its name, `limitable` whether its slopes may
-    be limited.
+    be limited, `shift` what is taken from <x, w> for a count.
     With several `outputs` w holds one block of dim / outputs weights for each (softmax: for each class), and
     the constants bound the norms of the derivatives with respect to all outputs together.
     A record counts between `lightest` and `weight`, q; a preconditioner may cap q ||x|| at `influence_cap`
@@ -87,6 +87,7 @@ class Problem:
     counted: bool = False
     gathered: bool = True
     likelihood: bool = False
+    shift: float = 0.0
 
     @classmethod
     def linear(
@@ -129,6 +130,7 @@ class Problem:
             indicators=indicators,
             **counting,
             likelihood=loss.is_likelihood,
+            shift=loss.shift,
         )
 
     @property

@@ -55,6 +55,7 @@ def queries(w: np.ndarray) -> list[Query[Any]]:
     return [
         Gradient(w),
         Hessian(w),
+        Hessian(w, 0.05),
         Value(w),
         GradientNorm(w),
         SmallestEigenvalue(w),

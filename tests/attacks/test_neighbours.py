@@ -72,6 +72,7 @@ class Choice:
             "limited gradient": lambda: LimitedGradient(u, self.limit * problem.slope),
             "gradient norm": lambda: GradientNorm(u),
             "hessian": lambda: Hessian(u),
+            "cut hessian": lambda: Hessian(u, self.limit * problem.curvature_high),
             "curvature product": lambda: CurvatureProduct(u, step),
             "eigenvalue": lambda: SmallestEigenvalue(u),
             "gram": Gram,
@@ -89,7 +90,15 @@ class Choice:
 
 
 NAMES = (
-    *("gradient", "limited gradient", "gradient norm", "hessian", "curvature product", "eigenvalue"),
+    *(
+        "gradient",
+        "limited gradient",
+        "gradient norm",
+        "hessian",
+        "cut hessian",
+        "curvature product",
+        "eigenvalue",
+    ),
     *("gram", "gram diagonal", "means", "moments", "grouped moments", "score moment", "information"),
     *("trials", "grid", "line search", "value"),
 )

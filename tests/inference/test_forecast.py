@@ -122,3 +122,33 @@ def test_answers_are_asked_against_the_commonest_category_whatever_is_compared()
 def test_a_typical_count_lies_between_none_and_the_largest(wrong: object) -> None:
     with pytest.raises(ParameterError, match="typical"):
         declared({"column": "visits", "type": "count", "high": 20, "typical": wrong})
+
+
+def visits_of_persons(high: int) -> tuple[pd.DataFrame, sv.Schema]:
+    """Five columns and rows of persons, as many as RAND HIE has; counts are overdispersed."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(5_912), rng.integers(1, 6, 5_912))
+    columns = rng.normal(size=(5_912, 5))[who]
+    rate = np.exp(1.0 + columns @ [0.2, -0.1, 0.15, 0.05, 0.0])
+    frame = pd.DataFrame(columns, columns=list("abcde"))
+    frame = frame.assign(visits=rng.negative_binomial(1.0, 1.0 / (1.0 + rate)), person=who)
+    return frame, sv.Schema.from_dict(
+        {
+            "person": "person",
+            "columns": {name: {"type": "numeric", "low": -3, "high": 3} for name in "abcde"},
+            "target": {"column": "visits", "type": "count", "high": high, "typical": 3},
+        }
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "high"), [(3.0, 77), (10.0, 20)])
+def test_counts_of_persons_are_determined_where_the_plan_says_so(epsilon: float, high: int) -> None:
+    """phi'' of a count is its expectation over `high`: uncut, its largest value would set the noise."""
+    frame, schema = visits_of_persons(high)
+    expected = {line.term: line.determined for line in planned(schema, 5_912, epsilon).coefficients.lines}
+    model = sv.fit(frame, schema, epsilon=epsilon, delta=1e-6, inference=0.3, simulate=1, anyway=True)
+    assert all(line.resolved for line in model.summary().lines if expected[line.term])
+    assert all(expected.values())
+    truth = dict(zip("abcde", [0.2, -0.1, 0.15, 0.05, 0.0], strict=True))
+    inside = [line.low <= truth[line.term] <= line.high for line in model.summary().lines[:-1]]
+    assert sum(inside) >= 4

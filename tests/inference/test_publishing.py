@@ -148,3 +148,19 @@ def test_r_reads_the_estimates_and_their_covariance(model: sv.Model, tmp_path: P
     np.testing.assert_allclose(numbers[:size], [line.estimate for line in summary.lines], rtol=1e-12)
     np.testing.assert_allclose(numbers[size:].reshape(size, size), summary.covariance, rtol=1e-12)
     assert found[size + size * size : 2 * size + size * size] == [line.term for line in summary.lines]
+
+
+@pytest.mark.parametrize("within", [None, 0.5, 50.0])
+def test_z_is_the_estimate_over_its_error_and_two_summaries_are_one(
+    model: sv.Model, within: float | None
+) -> None:
+    once, again = (model.summary(within=within) for _ in range(2))
+    assert str(once) == str(again)
+    assert np.array_equal(once.covariance, again.covariance, equal_nan=True)
+    odds = model.summary(within=within, exp=True)
+    for line, ratio in zip(once.lines, odds.lines, strict=True):
+        if line.resolved:
+            assert line.statistic == pytest.approx(line.estimate / line.error)
+            assert ratio.statistic == pytest.approx(math.log(ratio.estimate) / ratio.error)
+        else:
+            assert all(math.isnan(part) for part in (line.estimate, line.error, line.statistic, line.low))

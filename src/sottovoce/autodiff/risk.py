@@ -205,6 +205,10 @@ class TorchRisk(Sealed):
         """Refused: what is clipped here is the gradient."""
         raise ParameterError("slopes are limited of linear models only; clip gradients lower instead.")
 
+    def cut_hessian(self, w: Vector, ceiling: float) -> Matrix:
+        """Refused: what is clipped here is the Hessian."""
+        raise ParameterError("phi'' is cut off of linear models only; clip Hessians lower instead.")
+
     def residual_bands(self, w: Vector, edges: Vector) -> Vector:
         """Refused: what a module predicts is not compared with a target here."""
         raise ParameterError("residuals are counted of a linear model of a numeric target only.")

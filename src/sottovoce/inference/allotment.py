@@ -31,6 +31,25 @@ def least_ratio(size: int) -> float:
     return max(LEAST_RATIO, 1.2 * math.sqrt(2.0 * size))
 
 
+CUT = 4.0
+"""phi'' is cut off at so many times the one of a typical record: it then sets less noise. A Hessian that is
+cut is never above the whole one, so intervals can only become wider by it."""
+
+
+def curvature_ceiling(problem: Problem, typical: float) -> float:
+    """Where phi'' is cut off if `typical` is that of a typical record; at most its largest value."""
+    return min(problem.curvature_high, max(CUT * typical, 0.01 * problem.curvature_high))
+
+
+def curvature_at(problem: Problem, score: float) -> float:
+    """phi'' of a record with this <x, w>, of losses whose phi'' is mostly far below its largest value."""
+    if problem.loss == "poisson":
+        return math.exp(min(score - problem.shift, 0.0))
+    if problem.loss == "logistic" and problem.outputs == 1:
+        return 0.25 / math.cosh(0.5 * min(abs(score), 100.0)) ** 2
+    return problem.curvature_high
+
+
 def typical_curvature(problem: Problem) -> float:
     """phi'' to expect: four fifths of the largest, half of that for one of several outputs; of counts, whose
     phi'' is the expected count over the largest there can be, a tenth."""
@@ -71,7 +90,8 @@ def _ratio(problem: Problem, mu: float) -> float:
     """Smallest eigenvalue over noise if columns were uncorrelated, for a Hessian of Gaussian privacy mu.
 
     In coordinates of unit variance the cap is C = c sqrt(D), and one record moves the Hessian by
-    sqrt2 sup phi'' 2C^2 / n at most."""
-    cap = CAP * math.sqrt(problem.columns)
-    moves = math.sqrt(2.0) * problem.curvature_high * _CEILING * cap**2 * problem.weight / problem.n
-    return COUNTED * typical_curvature(problem) * mu / moves
+    sqrt2 sup phi'' 2C^2 / n at most, phi'' being cut off."""
+    cap, typical = CAP * math.sqrt(problem.columns), typical_curvature(problem)
+    highest = curvature_ceiling(problem, typical)
+    moves = math.sqrt(2.0) * highest * _CEILING * cap**2 * problem.weight / problem.n
+    return COUNTED * typical * mu / moves

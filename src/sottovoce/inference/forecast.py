@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.inference.allotment import Allotment, typical_curvature
+from sottovoce.inference.allotment import Allotment, curvature_ceiling, typical_curvature
 from sottovoce.inference.coordinates import standardized
 from sottovoce.inference.estimate import OneStep
 from sottovoce.inference.findings import LastAnswers
@@ -38,10 +38,12 @@ _MOSTLY = 0.8
 @final
 @dataclass(frozen=True)
 class Prior:
-    """What is expected of a loss: the mean of phi'', and that of phi'^2 without what the model explains."""
+    """What is expected of a loss: the mean of phi'', that of phi'^2 without what the model explains, and the
+    phi'' of a typical record, by which the Hessian's is cut off; infinite where it is not."""
 
     curvature: float
     score: float
+    typical: float = math.inf
 
     @classmethod
     def of(
@@ -52,11 +54,12 @@ class Prior:
         second, a fifth unless said: phi'' is p(1 - p); of others as `allotment` and `expected` have it. Rows
         that count by a `weight` on average, of at most 1, curve as much less."""
         if high is not None:
-            mean = weight * (0.1 * high if typical is None else typical) / high
-            return cls(mean, 2.0 * mean / high)
+            usual = (0.1 * high if typical is None else typical) / high
+            return cls(weight * usual, 2.0 * weight * usual / high, usual)
         if problem.likelihood and problem.outputs == 1:
             share = _SHARE if typical is None else typical
-            return cls(weight * share * (1.0 - share), weight * share * (1.0 - share))
+            usual = share * (1.0 - share)
+            return cls(weight * usual, weight * usual, usual)
         bend = typical_curvature(problem)
         reach = min(problem.slope, 0.5 * problem.label_reach or 1.0)
         return cls(bend, bend if problem.likelihood else (0.5 * reach) ** 2)
@@ -156,7 +159,7 @@ def _answers(
         return relation.distance(diameter=diameter * longest, norm=longest) / (n * mu * math.sqrt(part))
 
     root = math.sqrt(2.0)
-    bend = problem.curvature_high * preconditioner.ceiling * cap**2 * weight
+    bend = curvature_ceiling(problem, prior.typical) * preconditioner.ceiling * cap**2 * weight
     bend, slope = _CAUTION * bend, _CAUTION * problem.slope
     return LastAnswers(
         n=n,

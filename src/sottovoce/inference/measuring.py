@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.allotment import Allotment, least_ratio
+from sottovoce.inference.allotment import Allotment, curvature_at, curvature_ceiling, least_ratio
 from sottovoce.inference.coordinates import CAP, standardized
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.problem import LARGEST_MATRIX
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.inference.request import Inference
     from sottovoce.problem import Problem
-    from sottovoce.queries import Answer, Queries
+    from sottovoce.queries import Answer, Moments, Queries
 
 _KEPT = 0.15
 """Part of the units below which the last gradient is not pushed by asking again."""
@@ -48,7 +48,8 @@ def require_inferable(problem: Problem, share: float) -> None:
 def measured(ask: Queries, w: Vector, units: int, asked: Inference) -> LastAnswers:
     """Steps from w to the minimizer without its penalty, and answers there, for `units` in all.
 
-    1. Means and squares of the columns choose coordinates; influence is capped there. 2. A Hessian and a
+    1. Means and squares of the columns choose coordinates; influence is capped there. The mean record's score
+    says where phi'' of a count or of a rare class is cut off in the Hessian. 2. That Hessian and a
     first gradient at w give a step along all directions that stand out of the Hessian's noise; where it led
     so far that the Hessian may be another, both are asked again, for less, while enough is left. 3. At the
     point reached the second moment of scores and, for what is left, the gradient again: its noise stays.
@@ -63,10 +64,12 @@ def measured(ask: Queries, w: Vector, units: int, asked: Inference) -> LastAnswe
     inside = ask.preconditioned(preconditioner)
     problem = inside.problem
     spread = problem.outputs * (preconditioner.cap / CAP) ** 2
+    ceiling = curvature_ceiling(problem, curvature_at(ask.problem, _score_of_mean(moments, ask.problem, w)))
+    ceiling = ceiling if ceiling < problem.curvature_high else math.inf
     scores_units, spent = int(units * parts.scores), moments.units
     here, share = problem.within_limit(preconditioner.from_user(w)), 1.0
     while True:
-        hessian = inside.hessian(here, int(units * share * parts.hessian))
+        hessian = inside.hessian(here, int(units * share * parts.hessian), ceiling)
         curvature = hessian.value - problem.regularizer.curvature(here)
         first = inside.gradient(here, int(units * share * parts.first))
         step = seen_step(first.value - problem.regularizer.gradient(here), curvature, hessian.scale)
@@ -99,6 +102,17 @@ def measured(ask: Queries, w: Vector, units: int, asked: Inference) -> LastAnswe
         likelihood=problem.likelihood,
         constant=ask.problem.constant,
     )
+
+
+def _score_of_mean(moments: Moments, problem: Problem, w: Vector) -> float:
+    """<x, w> of the mean record, by released means of q x; of a constant h the mean of q h and that of
+    q h^2 say what records count on average. 0 with several outputs, or where the noise says nothing."""
+    if problem.outputs > 1:
+        return 0.0
+    counted, place = 1.0, problem.constant
+    if place is not None and moments.squares[place] > 0.0:
+        counted = float(np.clip(moments.means[place] ** 2 / moments.squares[place], 0.1, 1.0))
+    return float(moments.means @ w) / counted
 
 
 def seen_step(gradient: Vector, hessian: Matrix, scale: float) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeVar
 
@@ -55,8 +56,8 @@ class Derivatives(ABC):
     def gradient(self, w: Vector, units: int) -> Answer[Vector]:
         return self.ask(Gradient(w), units)
 
-    def hessian(self, w: Vector, units: int) -> Answer[Matrix]:
-        return self.ask(Hessian(w), units)
+    def hessian(self, w: Vector, units: int, ceiling: float = math.inf) -> Answer[Matrix]:
+        return self.ask(Hessian(w, ceiling), units)
 
     def curvature_product(self, w: Vector, direction: Vector, units: int) -> Answer[Vector]:
         return self.ask(CurvatureProduct(w, direction), units)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
@@ -98,20 +99,36 @@ class _OfCurvature(AtWeights[T]):
 @final
 @dataclass(frozen=True)
 class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
+    """(1/n) sum q phi'' zz', of a single output with phi'' cut off at `ceiling`: less noise where phi'' is
+    mostly far below its largest value, and a matrix that is never above the whole one."""
+
+    ceiling: float = math.inf
     kind = QueryKind.HESSIAN
     form = Form.SYMMETRIC
+
+    def admitted(self, problem: Problem) -> Self:
+        cut = self.ceiling < math.inf
+        if cut and (problem.matrix_free or problem.outputs > 1):
+            raise ParameterError("phi'' can be cut off only of a linear model with a single output.")
+        if not self.ceiling > 0.0:
+            raise ParameterError("ceiling, the largest phi'' that counts, must be above 0.")
+        return super().admitted(problem)
 
     def length(self, problem: Problem) -> int:
         return problem.dim
 
     def moves(self, bounds: Bounds) -> float:
-        return bounds.hessian(self.w)
+        return bounds.hessian(self.w) if self.ceiling == math.inf else bounds.charged(self._cut(bounds))
 
     def exact(self, risk: ExactRisk) -> Matrix:
-        return risk.hessian(self.w)
+        return risk.hessian(self.w) if self.ceiling == math.inf else risk.cut_hessian(self.w, self.ceiling)
 
     def request(self, bounds: Proposals) -> Any:
-        return bounds.matrix_sum(self.w)
+        return bounds.matrix_sum(self.w) if self.ceiling == math.inf else self._cut(bounds)
+
+    def _cut(self, bounds: Any) -> Any:
+        asked = bounds.matrix_sum(self.w)
+        return replace(asked, span=asked.span.below(self.ceiling))
 
     def public(self, problem: Problem) -> Any:
         return problem.bends(self.w)

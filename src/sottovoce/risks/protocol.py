@@ -55,6 +55,9 @@ class ExactRisk(Protocol):
 
     def hessian(self, w: Vector) -> Matrix: ...
 
+    def cut_hessian(self, w: Vector, ceiling: float) -> Matrix:
+        """The Hessian with phi'' cut off at `ceiling`, of a linear model with a single output."""
+
     def score_moment(self, w: Vector) -> Matrix:
         """Mean of q^2 phi'^2 xx'."""
 

@@ -96,6 +96,10 @@ class Span(NamedTuple):
     def largest(self) -> float:
         return max(abs(self.low), abs(self.high))
 
+    def below(self, ceiling: float) -> Span:
+        """The span cut off at `ceiling`."""
+        return Span(min(self.low, ceiling), min(self.high, ceiling))
+
     def clamped(self, c: Vector) -> Vector:
         return np.asarray(np.fmin(np.fmax(c, self.low), self.high))
 
