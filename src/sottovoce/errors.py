@@ -10,6 +10,7 @@ SottovoceError
     └── UnsupportedEvent   the ledger's currency has no price for this event
 
 PrivacyWarning, a UserWarning: something around a fit weakens its guarantee.
+AccuracyWarning, a UserWarning: public numbers say that what is paid for will tell little.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class UnsupportedEvent(LedgerError):
 
 class PrivacyWarning(UserWarning):
     """Something that the library can see, but not prevent, weakens a stated guarantee."""
+
+
+class AccuracyWarning(UserWarning):
+    """Public numbers lead to expect that what is about to be paid for will tell little."""
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -30,9 +30,9 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, is_parquet, rereadable
 from sottovoce.data.tables import Table
-from sottovoce.errors import ParameterError, PrivacyWarning, SottovoceError
+from sottovoce.errors import AccuracyWarning, ParameterError, PrivacyWarning, SottovoceError
 from sottovoce.estimators.declarations import declared_delta
-from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together
+from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
 from sottovoce.exports.forecast import coefficient_forecast, require_determined
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import bends_of
@@ -178,6 +178,10 @@ def fit(
         budget, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
+        if share and parting is not None:
+            out = round(share * parting.n)
+            if few := too_few(kept, out, unit, len(aim.classes or ())):
+                warnings.warn(few, AccuracyWarning, stacklevel=2)
         staged = Additive(schema, risk, risk_over, budget) if bent else None
         asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:

@@ -244,4 +244,28 @@ def test_the_majority_rate_is_that_of_the_commonest_class() -> None:
     assert not found.too_few
     few = evaluation.majority_rate(_Constant(), X[:40], y[-40:], budget=sv.Budget(0.3, 1e-6), simulate=0)
     assert few.too_few
+    assert few.too_few in str(few)
     assert 0.5 <= few.low <= few.high <= 1.0
+
+
+class _Certain(_Constant):
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.full(len(X), 0.05), np.full(len(X), 0.95)])
+
+
+def test_no_count_is_negative_and_empty_bins_are_below_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nine bins of ten are empty; a margin holds in all of them at once with odds above 1 - 1e-6."""
+    from rich.console import Console
+
+    from sottovoce.cli.evaluate import BELOW_NOISE, _shown
+
+    X, y = np.zeros((4000, 1)), np.repeat([-1, 1], [200, 3800])
+    options = {"budget": sv.Budget(1.0, 1e-6), "simulate": 0, "confidence": 1.0 - 1e-6}
+    curve = evaluation.calibration(_Certain(), X, y, **options)
+    assert (curve.counts >= 0.0).all()
+    assert curve.below_noise.tolist() == [True] * 9 + [False]
+    confusion = evaluation.confusion_matrix(_Certain(), X, y, **options)
+    assert (confusion.counts >= 0.0).all()
+    Console(width=120).print(_shown(curve, "persons"), _shown(confusion, "persons"))
+    told = capsys.readouterr().out
+    assert told.count(BELOW_NOISE) == 9 + 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
+from sottovoce.accounting import Ledger
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.files import read
 from sottovoce.data.schema import Categorical, Numeric, Target
-from sottovoce.evaluation.holdout import Parting, held_out, parts
+from sottovoce.errors import AccuracyWarning
+from sottovoce.evaluation.holdout import Parting, held_out, parts, too_few
 from sottovoce.model import Model
 from sottovoce.report import render
 
@@ -96,3 +99,17 @@ def test_held_out_rows_change_no_weight() -> None:
     first, second = (sv.fit(given, SCHEMA, **options) for given in (rows, spoiled))  # type: ignore[arg-type]
     assert np.array_equal(first.result.weights, second.result.weights)
     assert first.figures != second.figures
+
+
+def test_a_share_too_small_to_judge_by_is_told_before_anything_is_charged() -> None:
+    held, ledger = table(2_000), Ledger(sv.Budget(1.0, 1e-5))
+    options = {"epsilon": 1.0, "delta": 1e-5, "evaluate": 0.1, "ledger": ledger}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(AccuracyWarning, match="200 records"):
+            sv.fit(held, SCHEMA, **options)
+    assert not ledger.history
+    wide = too_few(sv.Budget(0.1, 1e-6), 591, "person", 2)
+    assert "persons" in wide
+    assert not too_few(sv.Budget(1.0, 1e-6), 20_000, "record", 2)
+    assert not too_few(sv.Budget(0.1, 1e-6), 591, "person", 0)

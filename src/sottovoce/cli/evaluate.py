@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     Figure: TypeAlias = Estimate | CalibrationCurve | Confusion
 
 
+BELOW_NOISE = "below noise"
+PARTS = (1.0, 1.0, 1.0 / 6.0, 1.0 / 5.0)
+"""The part of the budget that each figure gets, by the number of classes."""
+
+
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file from `sottovoce fit`.", show_default=False)],
     data: Data,
@@ -65,6 +70,7 @@ def evaluate(
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.estimators.declarations import declared_delta
+    from sottovoce.evaluation.holdout import too_few
     from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
@@ -80,8 +86,11 @@ def evaluate(
         if table.keys is not None:
             n = persons or len(set(filter(None, table.keys)))
         budget = Budget(epsilon, declared_delta(delta_of(delta), n), relation)
+        unit = "record" if people is None else "person"
+        classes = len(loaded.classes_) if loaded.is_classifier else 0
+        if few := too_few(budget, n, unit, classes, part=PARTS[min(classes, 3)]):
+            out.aside(few)
         figures = _figures(loaded, table, budget, account, simulate, confidence, people or {})
-    unit = "record" if people is None else "person"
     promise = Guarantee.over(
         (
             Preset(
@@ -134,13 +143,11 @@ def _figures(
         **people,
     }
     asked = (model, table.features, table.target)
-    if not model.is_classifier:
+    if not hasattr(model, "predict_proba"):
         from sottovoce.evaluation.holdout import figures
 
-        of_numbers = figures(*asked, budget, ledger, simulate, confidence=confidence, **people)
-        return {figure.name: figure for figure in of_numbers}
-    if not hasattr(model, "predict_proba"):
-        return {"accuracy": evaluation.accuracy(*asked, **options)}
+        plain = figures(*asked, budget, ledger, simulate, confidence=confidence, **people)
+        return {figure.name: figure for figure in plain}
     found = evaluation.evaluate(*asked, **options)
     return {
         "accuracy": found.accuracy,
@@ -179,7 +186,8 @@ def _shown(figure: Figure, counted: str) -> Any:
         for label in figure.classes:
             table.add_column(f"says {shown_safely(label)}", justify="right")
         for label, counts in zip(figure.classes, figure.counts, strict=True):
-            table.add_row(shown_safely(label), *(f"{max(0.0, count):,.0f}" for count in counts))
+            shown = (f"{count:,.0f}" if count > figure.margin else BELOW_NOISE for count in counts)
+            table.add_row(shown_safely(label), *shown)
         return table
     table = Table(title=f"How often it happened, by predicted probability, {level}")
     for heading in ("predicted", counted, "happened", "interval"):
@@ -191,10 +199,12 @@ def _shown(figure: Figure, counted: str) -> Any:
         figure.frequency,
         figure.low,
         figure.high,
+        figure.below_noise,
         strict=True,
     )
-    for start, end, count, share, low, high in bins:
-        table.add_row(
-            f"{start:.2f} to {end:.2f}", f"{max(0.0, count):,.0f}", f"{share:.3f}", f"{low:.3f} to {high:.3f}"
+    for start, end, count, share, low, high, hidden in bins:
+        told = (
+            (BELOW_NOISE, "", "") if hidden else (f"{count:,.0f}", f"{share:.3f}", f"{low:.3f} to {high:.3f}")
         )
+        table.add_row(f"{start:.2f} to {end:.2f}", *told)
     return table

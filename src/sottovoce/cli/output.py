@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import LedgerError, PrivacyWarning
+from sottovoce.errors import AccuracyWarning, LedgerError, PrivacyWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,9 +50,10 @@ def aside(text: str) -> None:
 
 @contextmanager
 def warned() -> Iterator[None]:
-    """What weakens a guarantee is told at once, on standard error, in the words of the command line."""
+    """What weakens a guarantee, or will tell little, is told at once on standard error, in plain words."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
+        warnings.simplefilter("always", AccuracyWarning)
         warnings.showwarning = lambda message, *_, **__: aside(str(message))
         yield
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.evaluation.figures import Estimate, level_margin, sampling_margin
+from sottovoce.evaluation.figures import AREA, Estimate, level_margin, sampling_margin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def _bounded(noisy: Vector, scale: float, n: int, confidence: float) -> Estimate
     low, high = _ends(ordered, pairs, margin)
     value = min(max(ordered / pairs, low), high) if pairs > 0.0 else 0.5
     return Estimate(
-        name="area under the ROC curve",
+        name=AREA,
         value=value,
         low=low,
         high=high,

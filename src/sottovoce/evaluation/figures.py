@@ -6,10 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 from scipy.special import ndtri
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.files import finite, fits, text_of
+
+ACCURACY, AREA, MAJORITY = "accuracy", "area under the ROC curve", "majority rate"
+SHARES = (ACCURACY, AREA, MAJORITY)
+"""Figures between 0 and 1."""
+
+TOO_WIDE = 0.2
+"""Width of an interval for one of them that says next to nothing."""
 
 
 @final
@@ -38,20 +46,21 @@ class Estimate:
     @property
     def too_few(self) -> str:
         """A warning where a share between 0 and 1 is known to a fifth and no better; else empty."""
-        wide = self.low >= 0.0 and self.high <= 1.0 and self.high - self.low > 0.2
-        return "too wide to judge by: hold out more than these" if wide else ""
+        wide = self.name in SHARES and self.high - self.low > TOO_WIDE
+        return f"too wide to judge by: measure on more than these {self.n:,}" if wide else ""
 
     def __str__(self) -> str:
         return (
             f"{self.name} {self.value:.4f}, within [{self.low:.4f}, {self.high:.4f}] on this test set with "
-            f"{100 * self.confidence:.6g} % confidence"
+            f"{100 * self.confidence:.6g} % confidence" + (f"; {self.too_few}" if self.too_few else "")
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Confusion:
-    """Noisy counts, rows true and columns predicted classes; all lie within `margin` of the exact ones."""
+    """Noisy counts, rows true and columns predicted classes, none below 0; all lie within `margin` of the
+    exact ones, so that one smaller than it may be none at all."""
 
     classes: tuple[Any, ...]
     counts: Matrix
@@ -65,14 +74,22 @@ class CalibrationCurve:
     """How often the predicted class event happened, bin by bin of predicted probability.
 
     Two classes: probability and frequency of the second. More: of the predicted class being right. All
-    intervals [low, high] hold at once; a bin with few records says so by a wide one."""
+    intervals [low, high] hold at once; a bin with few records says so by a wide one. No count is below 0, and
+    all lie within `margin` of the exact ones; where one does not stand out of it the frequency says
+    nothing, see `below_noise`."""
 
     edges: Vector
     counts: Vector
+    margin: float
     frequency: Vector
     low: Vector
     high: Vector
     confidence: float
+
+    @property
+    def below_noise(self) -> Mask:
+        """Bins that may be empty for all that was released."""
+        return np.asarray(self.counts <= self.margin)
 
 
 @final
@@ -92,6 +109,13 @@ class Evaluation:
 def level_margin(scale: float, error: float) -> float:
     """Half-width of a two-sided interval for a noisy number, missed with probability at most `error`."""
     return -scale * float(ndtri(error / 2.0))
+
+
+def expected_width(n: int, mu: float, share: float = 0.2) -> float:
+    """About the width of a 95 % interval for the area under the ROC curve on n records, or persons, where it
+    gets Gaussian privacy `mu` and the second class has this share: two numbers, each moved by 1 of n at most,
+    over the share of pairs. That for the accuracy is narrower."""
+    return 2.0 * level_margin(2.0 / (n * mu), 0.05) / (share * (1.0 - share))
 
 
 def sampling_margin(width: float, n: int, error: float) -> float:

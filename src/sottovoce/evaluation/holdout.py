@@ -19,6 +19,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.gdp import epsilon_of, mu_of
 from sottovoce.data.persons import Persons
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.evaluation.figures import ACCURACY, AREA, TOO_WIDE, expected_width
 
 if TYPE_CHECKING:
     from sottovoce.data.tables import Table
@@ -58,6 +59,26 @@ def together(whole: Budget, trained: Budget, kept: Budget, n: int, unit: str) ->
         f"({kept.epsilon:.4g}, {kept.delta:.3g}). No {unit} is in both parts, so the model together with its "
         f"figures keeps ({most:.4g}, {whole.delta:.3g}) for every {unit}; both parts were charged, together "
         f"({whole.epsilon:g}, {whole.delta:.3g})"
+    )
+
+
+def too_few(kept: Budget, n: int, unit: str, classes: int, part: float | None = None) -> str:
+    """What to say, before anything is charged, where the area under the ROC curve of n records or persons,
+    or the accuracy, will be known to a fifth and no better; empty where there is nothing to say.
+
+    From public numbers alone: how many are measured, and what `part` of the budget that figure gets, by
+    default the one of `figures`."""
+    if not classes:
+        return ""
+    mu = mu_of(kept.epsilon, kept.delta)
+    part = part or (0.45 if classes == 2 else 0.72)
+    width = expected_width(n, math.sqrt(part) * mu, 0.2 if classes == 2 else 0.5)
+    if width <= TOO_WIDE:
+        return ""
+    figure = AREA if classes == 2 else ACCURACY
+    return (
+        f"{n:,} {unit}s held out are too few at this budget: an interval for the {figure} will be about "
+        f"{min(width, 1.0):.2g} wide. Hold out a larger share, or take a larger epsilon."
     )
 
 
@@ -113,8 +134,8 @@ def figures(
     simulate: int | None,
     **others: Any,
 ) -> tuple[Estimate, ...]:
-    """Accuracy and, where the model gives probabilities, the majority rate, log loss and the area under the
-    ROC curve of two classes; of numbers the absolute error, of counts the deviance too."""
+    """Accuracy, the majority rate beside it and, where the model gives probabilities, log loss and the area
+    under the ROC curve of two classes; of numbers the absolute error, of counts the deviance too."""
     options: dict[str, Any] = {"ledger": ledger, "simulate": simulate, **others}
     if not model.is_classifier:
         options["target"] = model.schema.target.range
@@ -125,10 +146,10 @@ def figures(
             evaluation.absolute_error(model, rows, target, budget=first, **options),
             evaluation.deviance(model, rows, target, budget=second, **options),
         )
-    if not hasattr(model, "predict_proba"):
-        return (evaluation.accuracy(model, rows, target, budget=budget, **options),)
     budget, small = parts(budget, 0.1)
     majority = evaluation.majority_rate(model, rows, target, budget=small, **options)
+    if not hasattr(model, "predict_proba"):
+        return (evaluation.accuracy(model, rows, target, budget=budget, **options), majority)
     if len(model.classes_) > 2:
         first, second = parts(budget, 0.2)
         return (

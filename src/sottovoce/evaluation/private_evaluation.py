@@ -18,6 +18,8 @@ from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.evaluation.figures import (
+    ACCURACY,
+    MAJORITY,
     CalibrationCurve,
     Confusion,
     Estimate,
@@ -177,7 +179,7 @@ class PrivateEvaluation:
         def right() -> Vector:
             return cells.alike(self.predictions(), self.y).astype(np.float64)
 
-        return self.mean("accuracy", right, 1.0, 1, units)
+        return self.mean(ACCURACY, right, 1.0, 1, units)
 
     def majority(self, units: Units) -> Estimate:
         """Share of the commonest class: the accuracy of who always says it. Its ends hold for all classes."""
@@ -187,7 +189,7 @@ class PrivateEvaluation:
         share = min(1.0, max(1.0 / count, float(noisy.max()) / self.n))
         reach = margin / self.n
         return Estimate(
-            name="majority rate",
+            name=MAJORITY,
             value=share,
             low=max(1.0 / count, share - reach),
             high=min(1.0, share + reach),
@@ -275,7 +277,7 @@ class PrivateEvaluation:
         noisy, margin = self.tallies(places, count * count, units)
         return Confusion(
             classes=tuple(self.classes.tolist()),
-            counts=noisy.reshape(count, count),
+            counts=np.maximum(noisy, 0.0).reshape(count, count),
             margin=margin,
             confidence=self.confidence,
         )
@@ -296,7 +298,8 @@ class PrivateEvaluation:
         total = np.maximum(missed + happened, 1.0)
         return CalibrationCurve(
             edges=np.linspace(0.0, 1.0, bins + 1),
-            counts=missed + happened,
+            counts=np.maximum(missed + happened, 0.0),
+            margin=2.0 * margin,
             frequency=np.clip(happened / total, 0.0, 1.0),
             low=_share(happened - margin, missed + margin),
             high=1.0 - _share(missed - margin, happened + margin),

@@ -25,7 +25,7 @@ def card_of(model: Any) -> Card:
         purpose=model.purpose,
         contact=model.contact,
         measured=tuple(
-            Measured(part.name, part.value, part.low, part.high, part.confidence, part.n)
+            Measured(part.name, part.value, part.low, part.high, part.confidence, part.n, part.too_few)
             for part in model.figures
         ),
         effects=tuple(map(_drawn, effects(model))),

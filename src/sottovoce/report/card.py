@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 class Measured(NamedTuple):
-    """A private figure of rows held out: its name, value, and the interval that holds the exact one."""
+    """A private figure of rows held out: its name, value, and the interval that holds the exact one;
+    `remark` is what is to be said of it."""
 
     name: str
     value: float
@@ -18,6 +19,7 @@ class Measured(NamedTuple):
     high: float
     confidence: float
     n: int
+    remark: str = ""
 
 
 class DrawnEffect(NamedTuple):

@@ -39,7 +39,7 @@ def coefficients(result: Result, card: Card) -> str:
         body.append(
             element("tr", element("td", "") * 5 + element("td", charts.forest_axis(scale), class_="plot"))
         )
-    said = element("p", words.with_intervals(summary.level, drawn=scale is not None)) + _remarks(summary)
+    said = element("p", words.with_intervals(summary, drawn=scale is not None)) + _remarks(summary)
     told = element("h3", "For a methods section") + element(
         "blockquote", text(words.methods(result, summary))
     )

@@ -49,7 +49,11 @@ def model_panel(model: Model) -> str:
     """What it predicts, how good it was measured to be, and what is promised."""
     columns = ", ".join(column.name for column in model.schema.columns)
     measured = [
-        (capital(part.name), f"{number(part.value)}, between {number(part.low)} and {number(part.high)}")
+        (
+            capital(part.name),
+            f"{number(part.value)}, between {number(part.low)} and {number(part.high)}"
+            + (f"; {part.too_few}" if part.too_few else ""),
+        )
         for part in model.figures
     ]
     about = [

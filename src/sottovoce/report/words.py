@@ -194,13 +194,15 @@ def methods(result: Result, summary: Summary) -> str:
     )
 
 
-def with_intervals(confidence: float, *, drawn: bool) -> str:
+def with_intervals(summary: Summary, *, drawn: bool) -> str:
     if not drawn:
-        return "No coefficient is determined: the noise for privacy hides all of them in these records."
+        alone = any(line.resolved for line in summary.lines)
+        which, what = ("but the intercept is", "the others") if alone else ("is", "all of them")
+        return f"No coefficient {which} determined: the noise for privacy hides {what} in these records."
     return (
-        f"Each interval holds with {level(confidence)} confidence, for the population the records were drawn "
-        "from: it covers the chance of the sample, the dark part of a bar, and the noise for privacy, the "
-        "light part; the column `privacy` is the noise's part of the variance. The line marks no effect. "
+        f"Each interval holds with {level(summary.level)} confidence, for the population the records were "
+        "drawn from: it covers the chance of the sample, the dark part of a bar, and the noise for privacy, "
+        "the light part; the column `privacy` is the noise's part of the variance. The line marks no effect. "
         "Estimates are without the penalty, so they differ a little from the weights of the model."
     )
 
@@ -222,5 +224,6 @@ def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
         f"{text(capital(figure.name))} {number(figure.value)} on {figure.n:,} {whose} held out of "
         f"training, noise included: the exact one lies between {number(figure.low)} and "
         f"{number(figure.high)} with {level(figure.confidence)} confidence."
+        + (f" <strong>That is {text(figure.remark)} {whose}.</strong>" if figure.remark else "")
         for figure in figures
     ]
