@@ -276,7 +276,7 @@ def test_nothing_about_a_ledger_can_be_set_back() -> None:
     run = ledger.run(BUDGET)
     grant = run.charge(gaussian(0.01, 1.0))
     for thing in (ledger, run):
-        for name in ("units_spent", "units_cap", "units_left", "currency", "delta_left", "anything_else"):
+        for name in ("units_spent", "units_cap", "units_left", "currency", "lattice_left", "anything_else"):
             with pytest.raises(AttributeError):
                 setattr(thing, name, 0)
     for field in dataclasses.fields(grant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ CURRENCIES = ({}, {"currency": "renyi", "order": 64})
 
 def spend(run: Run) -> None:
     """Charge the run all it may spend, in one answer."""
-    scale = run.currency.scale_for(run.units_left, 1.0)
+    scale = 1.0 / math.sqrt(run.mu_squared_left)
     run.charge(
         GaussianEvent(QueryKind.GRADIENT, sensitivity=1.0, scale=scale, entries=1, step=scale * 2.0**-30)
     )

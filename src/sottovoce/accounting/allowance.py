@@ -37,10 +37,6 @@ class Allowance:
     def of(cls, budget: Budget, currency: Currency) -> Self:
         return cls(budget, currency, Totals(currency.cap(budget), lattice_cap(budget)))
 
-    def delta(self, lattice: int) -> float:
-        """The part of delta that this much of the lattice's allowance stands for."""
-        return self.budget.delta * float(LATTICE_SHARE) * (lattice / max(1, self.cap.lattice))
-
     def refusal(self, grant: Grant, spent: Totals, owner: str) -> BudgetExceeded:
         """Why the grant does not fit on top of what is spent."""
         left, amount = self.cap.units - spent.units, self.currency.amount

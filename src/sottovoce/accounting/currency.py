@@ -14,7 +14,7 @@ from typing import ClassVar, TypeAlias, final
 
 from sottovoce.accounting import gdp
 from sottovoce.accounting.budget import Budget
-from sottovoce.accounting.checks import positive, whole
+from sottovoce.accounting.checks import whole
 from sottovoce.accounting.events import (
     Draw,
     Event,
@@ -91,14 +91,6 @@ class Currency(ABC):
                 "Raise epsilon or delta."
             )
         return units
-
-    @final
-    def scale_for(self, units: Units, sensitivity: float) -> float:
-        """The noise sd at which one Gaussian answer of this l2 sensitivity costs at most `units`."""
-        scale = positive("sensitivity", sensitivity) / math.sqrt(self.mu_squared(units))
-        if not math.isfinite(scale) or scale < 2.0**-1000:
-            raise ParameterError(f"sensitivity={sensitivity:g} needs noise beyond double precision. Rescale.")
-        return scale
 
     @final
     def amount(self, units: Units) -> str:

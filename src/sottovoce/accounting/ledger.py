@@ -108,11 +108,6 @@ class Ledger(OnDisk):
         return self.left_for("").lattice
 
     @property
-    def delta_left(self) -> float:
-        """What is left of the part of delta, a thousandth at first, that pays for lattice noise."""
-        return self._allowed.delta(self.lattice_left)
-
-    @property
     def history(self) -> tuple[Grant, ...]:
         return self._store.history()
 

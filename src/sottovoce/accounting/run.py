@@ -176,11 +176,6 @@ class Run:
         return min(own, self._ledger.left_for(self._identity).lattice + self._ahead.lattice)
 
     @property
-    def delta_left(self) -> float:
-        """What is left of the part of the run's delta that pays for lattice noise."""
-        return self._allowed.delta(self.lattice_left)
-
-    @property
     def mu_squared_left(self) -> float:
         """The mu^2 of the one Gaussian answer that would spend everything left; 0 when nothing is."""
         left = self.units_left

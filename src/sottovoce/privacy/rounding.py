@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 UNIT_ROUNDOFF = 2.0**-53
-SINGLE_ROUNDOFF = 2.0**-24
 UNDERFLOW = 2.0**-1000
 """Added to every bound: outweighs results too small for gamma, even where subnormals are flushed to zero."""
 
@@ -45,13 +44,11 @@ FEW = 16
 """Single operations a term meets besides its sums: weighting, division by n, the sqrt2 of svec, mirroring."""
 
 
-def gamma(terms: float, unit: float = UNIT_ROUNDOFF) -> float:
+def gamma(terms: float) -> float:
     """Relative error of `terms` successive roundings: m u / (1 - m u)."""
-    if not 0.0 <= terms * unit <= 0.5:
-        raise ParameterError(
-            f"{terms} roundings of {unit} leave no accuracy. Use fewer columns or smaller blocks."
-        )
-    return terms * unit / (1.0 - terms * unit)
+    if not 0.0 <= terms * UNIT_ROUNDOFF <= 0.5:
+        raise ParameterError(f"{terms} roundings leave no accuracy. Use fewer columns or smaller blocks.")
+    return terms * UNIT_ROUNDOFF / (1.0 - terms * UNIT_ROUNDOFF)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +64,7 @@ class Arithmetic:
     `n` divides every sum. `records`: how many count in a sum at most, n if not told; a Poisson batch may hold
     more than n, its expected size. `terms`: how many rows a sum may have, as many as records if not told; the
     rows of a person count no more than one record together. `summands`: how many terms a score is a sum of,
-    dim if not told; with several outputs each has a block of weights of its own.
-
-    `single_margins`: margins in float32. A row's margin then depends on that row and its place alone, so the
-    computed answer is itself a mean of per-record terms: only the replaced record's error counts, 1/n of it.
-    """
+    dim if not told; with several outputs each has a block of weights of its own."""
 
     n: int
     dim: int
@@ -79,7 +72,6 @@ class Arithmetic:
     radius: float
     target_reach: float = 0.0
     function_ulps: int = 64
-    single_margins: bool = False
     weight: float = 1.0
     records: int | None = None
     terms: int | None = None
@@ -118,8 +110,7 @@ class Arithmetic:
 
     def value(self, *, highest: float, slope: float, weight_norm: float, added: float = 0.0) -> float:
         """E of the mean loss."""
-        largest = highest + slope * self._single(weight_norm)
-        return self._mean(largest, slope * self.margin(weight_norm) + self._evaluation(largest), added)
+        return self._mean(highest, slope * self.margin(weight_norm) + self._evaluation(highest), added)
 
     def difference(
         self, *, slope: float, highest: float, weight_norm: float, step_norm: float, added: float = 0.0
@@ -128,9 +119,8 @@ class Arithmetic:
 
         Both losses carry their own errors, which do not shrink with p: hence a floor on ||p||."""
         ends = (weight_norm, weight_norm + step_norm)
-        single = slope * sum(map(self._single, ends))
-        term = slope * sum(map(self.margin, ends)) + 2.0 * self._evaluation(highest + single)
-        return self._mean(slope * self.radius * step_norm + single, term, added)
+        term = slope * sum(map(self.margin, ends)) + 2.0 * self._evaluation(highest)
+        return self._mean(slope * self.radius * step_norm, term, added)
 
     def normalized_trials(
         self,
@@ -187,18 +177,13 @@ class Arithmetic:
         return (self.records or self.n) / self.n
 
     def margin(self, weight_norm: float) -> float:
-        """Error of one margin or residual; in float32, the replaced record's share of it in a mean."""
-        double = gamma((self.summands or self.dim) + FEW) * (self.radius * weight_norm + self.target_reach)
-        return double + self._single(weight_norm) / self.n + UNDERFLOW
+        """Error of one margin or residual."""
+        error = gamma((self.summands or self.dim) + FEW) * (self.radius * weight_norm + self.target_reach)
+        return error + UNDERFLOW
 
     def margin_error(self, weight_norm: float) -> float:
         """Error of one margin at weights of this norm, in the coordinates of the sums."""
         return self.margin(weight_norm)
-
-    def _single(self, weight_norm: float) -> float:
-        if not self.single_margins:
-            return 0.0
-        return gamma(self.dim + FEW, SINGLE_ROUNDOFF) * self.radius * weight_norm
 
     def _evaluation(self, largest: float) -> float:
         return self.function_ulps * UNIT_ROUNDOFF * largest

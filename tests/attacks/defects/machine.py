@@ -242,13 +242,32 @@ def _cases(many: bool) -> tuple[dict[str, Callable[[], str]], type[Exception]]:
     return cases.cases(many), watching.Broken
 
 
+def record(verdicts: list[Verdict]) -> dict[str, Any]:
+    """How many were planted, changed behaviour and broke the promise, by room, and which broke it."""
+    rooms = {
+        room: _counts([one for one in verdicts if one.room == room])
+        for room in sorted({one.room for one in verdicts})
+    }
+    broke = [
+        f"{one.defect.site.file} {one.defect.site.function} {one.defect.said}: {one.broke}"
+        for one in verdicts
+        if one.broke
+    ]
+    return {"together": _counts(verdicts), "rooms": rooms, "broken": broke}
+
+
+def _counts(found: list[Verdict]) -> dict[str, int]:
+    return {
+        "planted": len(found),
+        "changed": sum(one.changed for one in found),
+        "broke": sum(bool(one.broke) for one in found),
+    }
+
+
 def report(verdicts: list[Verdict]) -> str:
     """A table by room: planted, changed behaviour, broke the promise."""
     rows = ["| room | planted | changed behaviour | broke the promise |", "| --- | ---: | ---: | ---: |"]
-    groups = {
-        room: [one for one in verdicts if one.room == room] for room in sorted({one.room for one in verdicts})
-    }
-    for room, found in {**groups, "together": verdicts}.items():
-        counts = (len(found), sum(one.changed for one in found), sum(bool(one.broke) for one in found))
-        rows.append(f"| {room} | {' | '.join(f'{count:,}' for count in counts)} |")
+    found = record(verdicts)
+    for room, counts in {**found["rooms"], "together": found["together"]}.items():
+        rows.append(f"| {room} | {' | '.join(f'{count:,}' for count in counts.values())} |")
     return "\n".join(rows)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src" / "sottovoce"
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Mutant:
     """A defect: at `place`, `old` (found exactly once, see `patterns`) becomes `new`; `tests` must fail.
 
@@ -26,39 +26,18 @@ class Mutant:
     new: str
     tests: str
 
-    def __init__(
-        self, name: str, place: str = "", old: str = "", new: str = "", tests: str = "", **quoted: str
-    ) -> None:
-        """With `file`, `before` and `after` for the three in the middle, as before 17 November."""
-        fields = (name, quoted.get("file", place), quoted.get("before", old), quoted.get("after", new), tests)
-        for field, value in zip(("name", "place", "old", "new", "tests"), fields, strict=True):
-            object.__setattr__(self, field, value)
-
     @property
     def file(self) -> str:
         """The file that holds the place, below the package."""
-        if self.place.endswith(".py"):
-            return self.place
         module, _, qualified = self.place.partition(":")
         return _file_of(module, qualified)
 
     def planted(self) -> str:
         """The file's code with the defect."""
-        if self.place.endswith(".py"):
-            return self._quoted()
         try:
             return changed(_tree(self.file), self.place.partition(":")[2], self.old, self.new)
         except (LookupError, SyntaxError) as reason:
             raise LookupError(f"mutant {self.name!r} no longer applies at {self.place}: {reason}") from None
-
-    def _quoted(self) -> str:
-        """The form of before 17 November: a file, and text that occurs once in it."""
-        text = (SOURCE / self.place).read_text(encoding="utf-8")
-        if (found := text.count(self.old)) != 1:
-            raise LookupError(
-                f"mutant {self.name!r} no longer applies: its line occurs {found} times in {self.place}"
-            )
-        return text.replace(self.old, self.new)
 
 
 @cache

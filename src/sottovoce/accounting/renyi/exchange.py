@@ -26,12 +26,6 @@ def rho_published(epsilon: float, delta: float) -> float:
     return (epsilon / (math.sqrt(epsilon + tail) + math.sqrt(tail))) ** 2
 
 
-def epsilon_published(rho: float, delta: float) -> float:
-    """The inverse of `rho_published`: rho + 2 sqrt(rho log 1/delta) (Bun & Steinke 2016)."""
-    rho = positive("rho", rho)
-    return rho + 2.0 * math.sqrt(-rho * math.log(_probability(delta)))
-
-
 def delta_tight(rho: float, epsilon: float) -> float:
     """The smallest delta that Renyi divergences order * rho give at epsilon (Canonne, Kamath & Steinke 2020).
 
