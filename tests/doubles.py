@@ -81,8 +81,8 @@ class Recorder:
         self.tape.append(released)
         return released
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        return self._noise.laplace(moves, epsilon)
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        return self._noise.laplace(sensitivity, epsilon)
 
 
 class Replay:
@@ -101,7 +101,7 @@ class Replay:
         list(queries)
         return self._tape.pop(0)
 
-    def laplace(self, moves: int, epsilon: float) -> int:
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
         raise AssertionError("a replay never draws noise")
 
     @property

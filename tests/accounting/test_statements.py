@@ -164,11 +164,11 @@ def largest_loss(charged: Relation, asked: Relation, query: str, persons: str) -
     worst = 0.0
     for w in POINTS:
         getattr(oracle, query)(w, oracle.units_left // 20)
-        moves = ledger.history[-1].event.sensitivity  # type: ignore[union-attr]
+        sensitivity = ledger.history[-1].event.sensitivity  # type: ignore[union-attr]
         for lost in range(12):
             other = held(persons, lost, flipped=asked is R)
             far = np.linalg.norm(getattr(whole, query)(w) - getattr(other, query)(w))
-            worst = max(worst, float(far) / moves)
+            worst = max(worst, float(far) / sensitivity)
     return worst
 
 

@@ -47,8 +47,8 @@ def _found(here: Reading, there: Reading | None = None, *, lenient: bool = True)
     return [violation.text for violation in attack(Door("control", lambda draw: pair, 1), 0, 0).violations]
 
 
-def _answer(exact: object, moves: float) -> Reading:
-    return Reading(answers={"sum": Answer(np.array(exact), moves)})
+def _answer(exact: object, sensitivity: float) -> Reading:
+    return Reading(answers={"sum": Answer(np.array(exact), sensitivity)})
 
 
 ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])

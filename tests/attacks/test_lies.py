@@ -219,7 +219,7 @@ def test_a_query_that_states_a_wrong_sensitivity_is_not_asked_for_it(
     relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for query in queries(np.ones(2)):
-        monkeypatch.setattr(type(query), "moves", lambda self, bounds: 1e-9)
+        monkeypatch.setattr(type(query), "sensitivity", lambda self, bounds: 1e-9)
     require_harmless(lambda row: risk_over(Logistic(), row), relation)
 
 
@@ -272,7 +272,7 @@ def test_a_published_charge_is_never_below_the_bands_own(monkeypatch: pytest.Mon
     risk, w = risk_over(Logistic(), (np.ones(2), 1.0, 1.0)), np.ones(2)
     charged = []
     for stated in (1e-9, 7.0):
-        monkeypatch.setattr(Gradient, "moves", lambda self, bounds, stated=stated: stated)
+        monkeypatch.setattr(Gradient, "sensitivity", lambda self, bounds, stated=stated: stated)
         source = source_of(risk, calibration=Calibration.PUBLISHED)
         charged.append(source.sensitivity(Gradient(w), source.request(Gradient(w))))
     assert charged == [risk.sums.sensitivity(risk.bounds.vector_sum(w), Relation.REPLACE_ONE), 7.0]

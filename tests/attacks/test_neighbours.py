@@ -178,7 +178,7 @@ def moved(name: str, loss: str, relation: Relation, kind: str | None, genes: Any
         gap = max(abs(a - b) for a, b in zip(*answers, strict=True))
     else:
         gap = float(np.linalg.norm(np.asarray(answers[0]) - np.asarray(answers[1])))
-    return gap / query.moves(replace(one.bounds, relation=relation))
+    return gap / query.sensitivity(replace(one.bounds, relation=relation))
 
 
 def climbed(name: str, loss: str, relation: Relation, kind: str | None, seed: int, steps: int) -> float:

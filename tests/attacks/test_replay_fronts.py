@@ -111,15 +111,15 @@ class Chosen:
     def __enter__(self) -> None:
         best = CountOracle.best
 
-        def recorded(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
-            self.indices.append(best(desk, compute, moves, units))
+        def recorded(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+            self.indices.append(best(desk, compute, sensitivity, units))
             return self.indices[-1]
 
-        def played(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
+        def played(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
             assert self._given is not None
             wanted = next(self._given)
             silent = replace(desk, noise=Silent())
-            return best(silent, lambda: [int(i == wanted) for i in range(len(compute()))], moves, units)
+            return best(silent, lambda: [int(i == wanted) for i in range(len(compute()))], sensitivity, units)
 
         self._patch = mock.patch.object(CountOracle, "best", recorded if self._given is None else played)
         self._patch.start()
@@ -134,7 +134,7 @@ class Silent(Replay):
     def __init__(self) -> None:
         super().__init__([], simulated=True)
 
-    def laplace(self, moves: int, epsilon: float) -> int:
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
         return 0
 
 
@@ -202,9 +202,9 @@ def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPat
     """Control: the exact scores join what the search says, over data whose labels are turned round."""
     best = CountOracle.best
 
-    def peeking(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
+    def peeking(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
         seen.append(compute())
-        return best(desk, lambda: seen[-1], moves, units)
+        return best(desk, lambda: seen[-1], sensitivity, units)
 
     estimator, grid, _ = SEARCHES["classifier"]
     X, y, _, _ = arrays(1)

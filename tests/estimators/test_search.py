@@ -165,7 +165,7 @@ def test_the_same_released_answers_give_the_same_bytes_over_neighbouring_data(
     tape: list[np.ndarray] = []
     said = []
     monkeypatch.setattr(sv.Ledger, "identity", property(lambda self: "fixed"))
-    monkeypatch.setattr(CountOracle, "best", lambda self, scores, moves, units: len(scores()) - 1)
+    monkeypatch.setattr(CountOracle, "best", lambda self, scores, sensitivity, units: len(scores()) - 1)
     for place, noise in (
         (None, SimulatedNoise(0)),
         (3, None),

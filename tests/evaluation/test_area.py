@@ -29,8 +29,8 @@ class Stated:
 class Desk:
     """Keeps the exact numbers and what they are charged for."""
 
-    def counts(self, compute: Any, moves: float, entries: int, units: int) -> tuple[np.ndarray, float]:
-        self.exact, self.moves = compute(), moves
+    def counts(self, compute: Any, sensitivity: float, entries: int, units: int) -> tuple[np.ndarray, float]:
+        self.exact, self.sensitivity = compute(), sensitivity
         assert self.exact.shape == (entries,)
         return self.exact, 1.0
 
@@ -40,7 +40,7 @@ def released(
 ) -> tuple[np.ndarray, float]:
     desk: Any = Desk()
     area(PrivateEvaluation(Stated(), scores[:, None], labels, desk, 0.95, "raise", persons), 1)
-    return desk.exact, desk.moves
+    return desk.exact, desk.sensitivity
 
 
 def exact_area(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -59,12 +59,12 @@ def test_one_record_moves_the_released_numbers_by_what_is_charged_and_no_more() 
         if trial == 0:
             scores[:], labels[:] = 0.0, 0
             scores[0] = labels[0] = 1
-        base, moves = released(scores, labels)
+        base, sensitivity = released(scores, labels)
         changed, others = scores.copy(), labels.copy()
         changed[0], others[0] = rng.choice([0.0, 0.5, 1.0]), rng.integers(2) if trial else 0
         neighbour, again = released(changed, others)
-        assert moves == again
-        worst = max(worst, float(np.linalg.norm(neighbour - base)) / moves)
+        assert sensitivity == again
+        worst = max(worst, float(np.linalg.norm(neighbour - base)) / sensitivity)
     assert 0.99 < worst <= 1.0
 
 
@@ -75,13 +75,13 @@ def test_one_person_moves_the_released_numbers_no_more_than_a_record(declared: i
         rows = int(rng.integers(1, 40))
         owners = np.concatenate([rng.integers(1, 20, 60), np.zeros(rows, dtype=int), np.arange(1, 20)])
         scores, labels = rng.random(owners.size).round(1), (rng.random(owners.size) < 0.5).astype(int)
-        base, moves = released(scores, labels, Persons.of(owners, owners.size, declared, lenient=False))
+        base, sensitivity = released(scores, labels, Persons.of(owners, owners.size, declared, lenient=False))
         its = owners == 0
         kind = rng.integers(3)
         scores[its] = rng.random(rows) if kind == 0 else kind - 1
         labels[its] = rng.integers(2, size=rows) if kind == 0 else rng.integers(2)
         neighbour, _ = released(scores, labels, Persons.of(owners, owners.size, declared, lenient=False))
-        assert np.linalg.norm(neighbour - base) <= moves
+        assert np.linalg.norm(neighbour - base) <= sensitivity
         assert base.size == (2 if declared is None else 3)
 
 
@@ -115,11 +115,13 @@ def test_bounds_of_the_area_are_missed_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(8)
     labels = (rng.random(2000) < 0.2).astype(int)
     scores = np.clip(rng.normal(0.4 + 0.2 * labels, 0.15), 0.0, 1.0)
-    exact, (numbers, moves) = exact_area(scores, labels), released(scores, labels)
-    scale = moves / 0.3
+    exact, (numbers, sensitivity) = exact_area(scores, labels), released(scores, labels)
+    scale = sensitivity / 0.3
 
     class Noisy(Desk):
-        def counts(self, compute: Any, moves: float, entries: int, units: int) -> tuple[np.ndarray, float]:
+        def counts(
+            self, compute: Any, sensitivity: float, entries: int, units: int
+        ) -> tuple[np.ndarray, float]:
             return numbers + scale * rng.normal(size=entries), scale
 
     desk: Any = Noisy()
@@ -152,10 +154,10 @@ def test_absent_persons_and_persons_with_many_rows_count_once_or_not_at_all() ->
 
 
 def test_numbers_are_whole_steps() -> None:
-    exact, moves = released(np.array([0.1, 0.9, 0.9]), np.array([0, 1, 0]))
+    exact, sensitivity = released(np.array([0.1, 0.9, 0.9]), np.array([0, 1, 0]))
     assert exact[1] == STEPS
     assert exact[0] == math.floor(1.5 / 3 * STEPS)
-    assert moves == pytest.approx(math.sqrt(2.0) * STEPS, rel=1e-5)
+    assert sensitivity == pytest.approx(math.sqrt(2.0) * STEPS, rel=1e-5)
 
 
 def test_the_area_is_refused_for_more_than_two_classes_before_a_charge() -> None:

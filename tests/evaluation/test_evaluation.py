@@ -112,7 +112,7 @@ def test_no_replaced_record_moves_a_count_past_what_is_charged(
 
         def gaussian(self, answer: np.ndarray, calibration: Any) -> np.ndarray:
             exact.append(answer.copy())
-            assert calibration.moves >= bound
+            assert calibration.exact_sensitivity >= bound
             return answer
 
     monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())
@@ -184,7 +184,9 @@ def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> No
     heard: list[np.ndarray] = []
 
     class Desk:
-        def counts(self, compute: Any, moves: float, entries: int, units: Any) -> tuple[np.ndarray, float]:
+        def counts(
+            self, compute: Any, sensitivity: float, entries: int, units: Any
+        ) -> tuple[np.ndarray, float]:
             heard.append(compute())
             return heard[-1], 1.0
 

@@ -10,7 +10,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting import Ledger
 from sottovoce.methods.adapt import Adapt, descent, length
-from sottovoce.methods.expected_excess import moved_by
+from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import LimitedGradient, Preconditioner
@@ -66,8 +66,8 @@ def test_the_answer_pays_for_scores_and_not_for_rows() -> None:
     assert np.linalg.norm(preconditioner.to_coordinates(across)) < 0.01 * np.linalg.norm(across)
     inside = ask.preconditioned(preconditioner)
     half = length.LIMIT * ask.problem.slope
-    assert moved_by(inside, LimitedGradient(w, half)) == pytest.approx(0.01 / ask.problem.n, rel=1e-3)
-    assert moved_by(ask.preconditioned(PLAIN), LimitedGradient(w, half)) == pytest.approx(
+    assert sensitivity_of(inside, LimitedGradient(w, half)) == pytest.approx(0.01 / ask.problem.n, rel=1e-3)
+    assert sensitivity_of(ask.preconditioned(PLAIN), LimitedGradient(w, half)) == pytest.approx(
         1.0 / ask.problem.n, rel=1e-3
     )
 

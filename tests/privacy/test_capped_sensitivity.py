@@ -98,7 +98,7 @@ def test_capped_records_move_the_moments_past_what_holds_for_plain_rows_and_with
         query = ColumnMoments(balance)
         move = float(np.linalg.norm(np.subtract(*(query.exact(side) for side in sides))))
         assert move > 1.01 * sensitivity.moments(influence=CAP, balance=balance, n=3)
-        assert move <= query.moves(sides[0].bounds)
+        assert move <= query.sensitivity(sides[0].bounds)
 
 
 @pytest.mark.parametrize("balance", [0.0, -1.0, math.nan, math.inf])

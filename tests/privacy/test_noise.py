@@ -84,18 +84,18 @@ def test_simulated_gaussian_noise_has_the_same_scale():
 
 
 def test_exact_laplace_noise_has_scale_moves_over_epsilon():
-    moves, epsilon = 2**33 + 1, 0.25
-    draws = np.array(_laplace_draws(moves, epsilon, DRAWS), dtype=np.float64)
-    assert is_laplace(draws * epsilon / moves)
-    single = np.array([ExactNoise().laplace(moves, epsilon) for _ in range(2000)], dtype=np.float64)
-    assert is_laplace(single * epsilon / moves)
+    sensitivity, epsilon = 2**33 + 1, 0.25
+    draws = np.array(_laplace_draws(sensitivity, epsilon, DRAWS), dtype=np.float64)
+    assert is_laplace(draws * epsilon / sensitivity)
+    single = np.array([ExactNoise().laplace(sensitivity, epsilon) for _ in range(2000)], dtype=np.float64)
+    assert is_laplace(single * epsilon / sensitivity)
 
 
 def test_exact_laplace_noise_has_the_discrete_law_on_a_coarse_lattice():
     # P(x) = (1 - q) / (1 + q) q^|x| with q = e^(-epsilon/moves); chi-square, false alarm 1e-7.
-    moves, epsilon = 3, 2.0
-    draws = np.array(_laplace_draws(moves, epsilon, DRAWS))
-    q = math.exp(-epsilon / moves)
+    sensitivity, epsilon = 3, 2.0
+    draws = np.array(_laplace_draws(sensitivity, epsilon, DRAWS))
+    q = math.exp(-epsilon / sensitivity)
     values = np.arange(-10, 11)
     expected = (1 - q) / (1 + q) * q ** np.abs(values) * DRAWS
     counts = np.array([np.sum(draws == value) for value in values])
@@ -104,10 +104,10 @@ def test_exact_laplace_noise_has_the_discrete_law_on_a_coarse_lattice():
 
 
 def test_simulated_laplace_noise_has_the_same_scale():
-    moves, epsilon = 2**33 + 1, 0.25
+    sensitivity, epsilon = 2**33 + 1, 0.25
     noise = SimulatedNoise(4)
-    draws = np.array([noise.laplace(moves, epsilon) for _ in range(DRAWS)], dtype=np.float64)
-    assert is_laplace(draws * epsilon / moves)
+    draws = np.array([noise.laplace(sensitivity, epsilon) for _ in range(DRAWS)], dtype=np.float64)
+    assert is_laplace(draws * epsilon / sensitivity)
 
 
 @pytest.mark.parametrize("entries", [3, OPENDP_ENTRIES + 1])
@@ -118,7 +118,7 @@ def test_noise_that_costs_more_than_the_charge_is_refused(entries):
     assert noise.gaussian(zero, good).shape == (entries,)
     for bad in (
         replace(good, scale=good.scale * (1 - 1e-9)),
-        replace(good, moves=good.moves * (1 + 1e-9)),
+        replace(good, exact_sensitivity=good.exact_sensitivity * (1 + 1e-9)),
         replace(good, sensitivity=good.sensitivity * (1 - 1e-9)),
         replace(good, mu_squared=good.mu_squared * (1 - 1e-9)),
         replace(good, exponent=good.exponent + 8),
@@ -132,7 +132,7 @@ def test_the_assertion_is_opendp_s_own_map(monkeypatch):
     import opendp.measurements
 
     class Costly:
-        def map(self, moves):
+        def map(self, sensitivity):
             return math.nan
 
         def __call__(self, exact):

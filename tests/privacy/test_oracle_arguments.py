@@ -75,7 +75,7 @@ class Bare:
         self.allowed = sensitivity
         return None
 
-    def laplace(self, moves: int, epsilon: float) -> int:
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
         return 0
 
 

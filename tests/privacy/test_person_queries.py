@@ -81,7 +81,7 @@ def test_no_person_moves_an_answer_past_what_is_charged_for_it(name: str, rows: 
                 here = np.asarray(query.exact(mine))
                 for neighbour, relation in ((null, Relation.ZERO_OUT), (other, Relation.REPLACE_ONE)):
                     moved = float(np.linalg.norm(here - np.asarray(query.exact(neighbour))))
-                    bound = query.moves(replace(mine.bounds, relation=relation))
+                    bound = query.sensitivity(replace(mine.bounds, relation=relation))
                     assert moved <= bound, (type(query).__name__, kind, relation)
 
 
@@ -109,7 +109,7 @@ def test_the_bounds_of_every_tight_query_are_attained_by_a_person(rows: int) -> 
     ]
     for query in tight:
         moved = float(np.linalg.norm(np.asarray(query.exact(mine)) - np.asarray(query.exact(null))))
-        bound = query.moves(replace(mine.bounds, relation=Relation.ZERO_OUT))
+        bound = query.sensitivity(replace(mine.bounds, relation=Relation.ZERO_OUT))
         assert 0.99 * bound <= moved <= bound, type(query).__name__
 
 

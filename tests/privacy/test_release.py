@@ -34,7 +34,7 @@ def test_a_paid_answer_is_drawn_once() -> None:
 
 def test_a_method_cannot_bring_a_query_with_a_bound_of_its_own() -> None:
     class Cheap(Gradient):  # type: ignore[misc]  # queries are final: this is the attack
-        def moves(self, bounds: object) -> float:
+        def sensitivity(self, bounds: object) -> float:
             return 1e-12
 
     ledger = Ledger(BUDGET)
@@ -56,7 +56,7 @@ class _CheapSearch:
     def admitted(self, problem: object) -> _CheapSearch:
         return self
 
-    def moves(self, bounds: object) -> float:
+    def sensitivity(self, bounds: object) -> float:
         return 1e-12
 
     def exact(self, risk: sv.Risk) -> list[float]:

@@ -61,7 +61,7 @@ def test_no_neighbour_moves_the_counts_past_what_is_charged_and_some_attain_it(w
     w = np.array([2.0, -1.0, 0.5])
     before = risk(X, y, counts)
     here, query = bands(before, w), ResidualBands(w)
-    charged = query.moves(before.bounds)
+    charged = query.sensitivity(before.bounds)
     worst = 0.0
     for _ in range(600):
         other, target = X.copy(), y.copy()
@@ -71,7 +71,7 @@ def test_no_neighbour_moves_the_counts_past_what_is_charged_and_some_attain_it(w
         worst = max(worst, float(np.linalg.norm(bands(risk(other, target, counts), w) - here)))
     assert worst <= charged
     assert worst == pytest.approx(math.sqrt(2.0) / N, rel=1e-9)
-    zeroed = query.moves(replace(before.bounds, relation=Relation.ZERO_OUT))
+    zeroed = query.sensitivity(replace(before.bounds, relation=Relation.ZERO_OUT))
     assert zeroed == pytest.approx(1.0 / N, rel=1e-6)
 
 

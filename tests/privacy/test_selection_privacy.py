@@ -53,8 +53,8 @@ def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
         made = sv.PrivateRegressor(target=(-1.0, 1.0))
     seen: list[tuple[np.ndarray, int]] = []
 
-    def watched(desk: CountOracle, compute: Any, moves: int, units: int) -> int:
-        seen.append((np.array(compute()), moves))
+    def watched(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+        seen.append((np.array(compute()), sensitivity))
         return 0
 
     monkeypatch.setattr(CountOracle, "best", watched)
@@ -68,7 +68,7 @@ def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
         sv.PrivateSearch(made, {"strength": [1e-6, 1.0]}, delta=1e-5, simulate=0).fit(other_X, other_y)
     first = seen[0][0]
     changes = [np.abs(scores - first).max() for scores, _ in seen]
-    assert all(change <= moves for change, (_, moves) in zip(changes, seen, strict=True))
+    assert all(change <= sensitivity for change, (_, sensitivity) in zip(changes, seen, strict=True))
     assert max(changes) > 0.3 * seen[0][1]
 
 
@@ -93,7 +93,7 @@ def test_a_model_that_gives_no_probabilities_cannot_move_a_figure_further(
         simulated = True
 
         def gaussian(self, answer: np.ndarray, calibration: Any) -> np.ndarray:
-            exact.append(float(answer[0]) / calibration.moves)
+            exact.append(float(answer[0]) / calibration.exact_sensitivity)
             return answer
 
     monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())

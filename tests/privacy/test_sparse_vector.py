@@ -94,17 +94,17 @@ class Scripted:
     def __init__(self, draws):
         self.draws, self.asked = iter(draws), []
 
-    def __call__(self, moves, epsilon):
-        self.asked.append((moves, epsilon))
+    def __call__(self, steps, epsilon):
+        self.asked.append((steps, epsilon))
         return next(self.draws)
 
 
 def test_every_query_gets_noise_of_its_own_and_twice_the_threshold_s_shift():
     script = Scripted([10**12, -5, -5, -5])
     assert above_threshold([0.0, 0.0, 0.0], 1.0, 0.5, script) is None
-    (moves, share), *rest = script.asked
+    (steps, share), *rest = script.asked
     assert share == 0.25
-    assert rest == [(2 * moves, 0.25)] * 3
+    assert rest == [(2 * steps, 0.25)] * 3
 
 
 def test_queries_are_computed_one_by_one_and_no_further_than_the_answer():
@@ -156,10 +156,10 @@ def test_shifting_the_noise_as_the_proof_does_keeps_the_answer_for_a_neighbour(
     threshold = offset + (_to_lattice(mine[-1], exponent) + noises[-1])
     script = Scripted([threshold, *noises])
     answer = above_threshold(mine, sensitivity, epsilon, script)
-    moves = script.asked[0][0]
+    steps = script.asked[0][0]
     if answer is not None:
-        noises[answer] += 2 * moves
-    assert above_threshold(theirs, sensitivity, epsilon, Scripted([threshold + moves, *noises])) == answer
+        noises[answer] += 2 * steps
+    assert above_threshold(theirs, sensitivity, epsilon, Scripted([threshold + steps, *noises])) == answer
 
 
 def test_rounding_to_the_lattice_never_moves_a_query_further_than_the_noise_hides():
@@ -181,11 +181,11 @@ def test_rounding_to_the_lattice_never_moves_a_query_further_than_the_noise_hide
 def test_noise_scales_are_those_of_the_paper_up_to_the_lattice(sensitivity, epsilon):
     script = Scripted([0, 0])
     above_threshold([0.0], sensitivity, epsilon, script)
-    moves = script.asked[0][0]
+    steps = script.asked[0][0]
     step = 2.0 ** (math.floor(math.log2(sensitivity / epsilon)) - BITS)
     # (Delta + g) at most, and g is at most 2^-38 of Delta / epsilon.
-    assert sensitivity <= moves * step * (1 + 1e-9)
-    assert moves * step <= sensitivity * (1 + 2.0**-29 / epsilon)
+    assert sensitivity <= steps * step * (1 + 1e-9)
+    assert steps * step <= sensitivity * (1 + 2.0**-29 / epsilon)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])

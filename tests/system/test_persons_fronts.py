@@ -160,8 +160,10 @@ def test_evaluation_averages_over_persons_and_no_person_moves_a_figure_past_its_
     """The exact counts of neighbouring tables differ by no more than was charged for."""
     counted: list[tuple[np.ndarray, float]] = []
 
-    def exact(self: Any, compute: Any, moves: float, entries: int, units: int) -> tuple[np.ndarray, float]:
-        counted.append((compute(), moves))
+    def exact(
+        self: Any, compute: Any, sensitivity: float, entries: int, units: int
+    ) -> tuple[np.ndarray, float]:
+        counted.append((compute(), sensitivity))
         return counted[-1][0], 1.0
 
     monkeypatch.setattr(CountOracle, "counts", exact)
@@ -184,8 +186,8 @@ def test_evaluation_averages_over_persons_and_no_person_moves_a_figure_past_its_
             )
             assert found.accuracy.n == PEOPLE
         half = len(counted) // 2
-        for (before, moves), (after, _) in zip(counted[:half], counted[half:], strict=True):
-            assert np.linalg.norm(before - after) <= moves
+        for (before, sensitivity), (after, _) in zip(counted[:half], counted[half:], strict=True):
+            assert np.linalg.norm(before - after) <= sensitivity
             assert np.all(before == np.floor(before))
 
 

@@ -96,8 +96,8 @@ class Tap:
         self.heard.append(Heard(exact.copy(), released, calibration.scale))
         return released.copy()
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        return round(self._factor * self._noise.laplace(moves, epsilon))
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        return round(self._factor * self._noise.laplace(sensitivity, epsilon))
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
         released = self._noise.first_above(queries, sensitivity, epsilon / self._factor)
@@ -119,7 +119,7 @@ class Playback:
         answer: Vector = self._heard[len(self.exact) - 1].released
         return answer.copy()
 
-    def laplace(self, moves: int, epsilon: float) -> int:
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
         return 0
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:

@@ -58,19 +58,19 @@ class ClippedBounds(ConstantBounds):
     A term depends on its example, its place and the public weights alone, and it is clipped in float64 after
     all rounding, so only the sum can err: `Arithmetic` with one block covers n terms in any order."""
 
-    def gradient_moves(self, w: Vector) -> float:
+    def gradient_sensitivity(self, w: Vector) -> float:
         longest = self.problem.slope
         return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
 
-    def hessian_moves(self) -> float:
+    def hessian_sensitivity(self) -> float:
         self._require_on_matrices()
-        return self._curvature_moves
+        return self._curvature_sensitivity
 
-    def eigenvalue_moves(self) -> float:
+    def eigenvalue_sensitivity(self) -> float:
         """No eigenvalue moves further than the Hessian does, in Frobenius norm."""
-        return self.hessian_moves()
+        return self.hessian_sensitivity()
 
-    def value_moves(self, weight_norm: float) -> float:
+    def value_sensitivity(self, weight_norm: float) -> float:
         return self.problem.value_at_zero / self.problem.n
 
     def highest(self, weight_norm: float) -> float:
@@ -78,11 +78,11 @@ class ClippedBounds(ConstantBounds):
 
     def curvature_product(self, w: Vector) -> float:
         """Each example's product with a unit vector is clipped by itself, before the mean."""
-        moves = self._curvature_moves
+        distance = self._curvature_sensitivity
         rounding = self.arithmetic.hessian(
             curvature=self.problem.curvature_high, third=0.0, weight_norm=0.0, added=self._pull(w)
         )
-        return (moves + 2.0 * rounding) * (1.0 + 2.0**-40)
+        return (distance + 2.0 * rounding) * (1.0 + 2.0**-40)
 
     def gram(self) -> NoReturn:
         raise _no_gram()
@@ -94,7 +94,7 @@ class ClippedBounds(ConstantBounds):
         raise _no_gram()
 
     @property
-    def _curvature_moves(self) -> float:
+    def _curvature_sensitivity(self) -> float:
         longest = self.problem.curvature_high
         return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
 

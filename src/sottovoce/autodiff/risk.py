@@ -223,7 +223,7 @@ class TorchRisk(Sealed):
 
     def hessian(self, w: Vector) -> Matrix:
         """Mean of clipped Hessians, plus r''(w), symmetric. Exact: for the data's owner only."""
-        self.bounds.hessian_moves()
+        self.bounds.hessian_sensitivity()
         flat = self._flat(w)
         total = self._total(
             lambda x, y: self._terms.hessians(flat, x, y), self._settings.curvature_clip, (self.dim, self.dim)

@@ -70,8 +70,8 @@ def area(test: PrivateEvaluation, units: Units) -> Estimate:
             dtype=np.float64,
         )
 
-    moves = math.sqrt(numbers) * (STEPS + 3.0) * (1.0 + 2.0**-50)
-    noisy, scale = test.oracle.counts(compute, moves, numbers, units)
+    sensitivity = math.sqrt(numbers) * (STEPS + 3.0) * (1.0 + 2.0**-50)
+    noisy, scale = test.oracle.counts(compute, sensitivity, numbers, units)
     return _bounded(noisy / (STEPS * n), scale / (STEPS * n), n, test.confidence)
 
 

@@ -160,7 +160,9 @@ class PrivateEvaluation:
 
         Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
         one away."""
-        moves = math.sqrt(2.0) * (1.0 + 2.0**-50) if self.oracle.relation is Relation.REPLACE_ONE else 1.0
+        sensitivity = (
+            math.sqrt(2.0) * (1.0 + 2.0**-50) if self.oracle.relation is Relation.REPLACE_ONE else 1.0
+        )
         people = self.persons
         steps = 1 if people is None else STEPS
 
@@ -169,7 +171,7 @@ class PrivateEvaluation:
                 return np.bincount(places(), minlength=entries).astype(np.float64)
             return people.cells(places(), entries, steps)
 
-        noisy, scale = self.oracle.counts(compute, steps * moves, entries, units)
+        noisy, scale = self.oracle.counts(compute, steps * sensitivity, entries, units)
         rounding = 0.0 if people is None else self.n
         return noisy / steps, (level_margin(scale, (1.0 - self.confidence) / entries) + rounding) / steps
 

@@ -93,5 +93,5 @@ def _ratio(problem: Problem, mu: float) -> float:
     sqrt2 sup phi'' 2C^2 / n at most, phi'' being cut off."""
     cap, typical = CAP * math.sqrt(problem.columns), typical_curvature(problem)
     highest = curvature_ceiling(problem, typical)
-    moves = math.sqrt(2.0) * highest * _CEILING * cap**2 * problem.weight / problem.n
-    return COUNTED * typical * mu / moves
+    sensitivity = math.sqrt(2.0) * highest * _CEILING * cap**2 * problem.weight / problem.n
+    return COUNTED * typical * mu / sensitivity

@@ -87,8 +87,8 @@ def expected_errors(
     parts = Allotment.expected(problem, ours)
     cap, bend = CAP * math.sqrt(problem.columns), typical_curvature(problem)
     longest = problem.slope * cap * problem.weight
-    moves = relation.distance(diameter=2.0 * longest, norm=longest) / problem.n
-    privacy = moves / (ours * math.sqrt(parts.last)) / (COUNTED * bend)
+    sensitivity = relation.distance(diameter=2.0 * longest, norm=longest) / problem.n
+    privacy = sensitivity / (ours * math.sqrt(parts.last)) / (COUNTED * bend)
     scores = bend if problem.likelihood else min(problem.slope, 0.5 * problem.label_reach or 1.0) ** 2
     sampling = math.sqrt(scores / problem.n) / bend
     return ExpectedErrors(

@@ -11,7 +11,7 @@ import numpy as np
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.adapt.schedule import share
-from sottovoce.methods.expected_excess import moved_by
+from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.noise_propagation import expected_bend
@@ -126,7 +126,7 @@ class AcceleratedDescent(LearnedDescent):
         problem = self.inside.problem
         bends = problem.curvature_high * self.wide.largest + max(0.0, problem.regularizer.curvature_high)
         flow = QuadraticModel.expected(problem, self.wide.spectrum)
-        noise = moved_by(self.inside, self._query(np.zeros(problem.dim))) / self.mu
+        noise = sensitivity_of(self.inside, self._query(np.zeros(problem.dim))) / self.mu
         safe = 1.0 / bends
         reach = safe * self.steps / (1.0 - _MOMENTUM)
         expected = [float(flow.excess(np.asarray(part * reach), noise)) for part in _SHORTER]

@@ -38,7 +38,7 @@ class ExpectedExcess:
         return 0.5 * self.curvature * float((self.signal * left / (self.signal + left)).sum())
 
 
-def moved_by(ask: Queries, query: Query[Vector]) -> float:
-    """How far one record moves the answer, read off a price: units are the square of moves over scale."""
+def sensitivity_of(ask: Queries, query: Query[Vector]) -> float:
+    """How far one record moves the answer, read off a price, whose units are (sensitivity / scale)^2."""
     scale = ask.problem.slope * ask.problem.influence / ask.problem.n
     return scale * math.sqrt(ask.mu_squared(ask.price(query, scale)))

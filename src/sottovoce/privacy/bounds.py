@@ -88,8 +88,8 @@ class Bounds(ABC):
     def mean(self, *, diameter: float, norm: float) -> float:
         """l2 movement of a mean of terms, each read off its record, no longer than `norm` and no two farther
         apart than `diameter`: for queries about labels and other facts that no weights enter."""
-        moves = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
-        return moves + 2.0 * self.arithmetic.mean(norm)
+        distance = sensitivity.mean(diameter=diameter, norm=norm, **self._tables)
+        return distance + 2.0 * self.arithmetic.mean(norm)
 
     def gram(self) -> float:
         """Frobenius movement of X'X/n."""
@@ -166,7 +166,7 @@ class ConstantBounds(Bounds, ABC):
     clipped examples. A model adds how far one record moves its gradient, Hessian and value (Delta)."""
 
     @abstractmethod
-    def gradient_moves(self, w: Vector) -> float:
+    def gradient_sensitivity(self, w: Vector) -> float:
         """Delta of the gradient at w, l2."""
 
     def slope_at(self, w: Vector) -> float:
@@ -174,15 +174,15 @@ class ConstantBounds(Bounds, ABC):
         return self.problem.slope
 
     @abstractmethod
-    def hessian_moves(self) -> float:
+    def hessian_sensitivity(self) -> float:
         """Delta of the Hessian, Frobenius."""
 
     @abstractmethod
-    def eigenvalue_moves(self) -> float:
+    def eigenvalue_sensitivity(self) -> float:
         """Delta of the smallest eigenvalue of the Hessian."""
 
     @abstractmethod
-    def value_moves(self, weight_norm: float) -> float:
+    def value_sensitivity(self, weight_norm: float) -> float:
         """Delta of the mean loss at weights of this norm."""
 
     @abstractmethod
@@ -191,8 +191,8 @@ class ConstantBounds(Bounds, ABC):
 
     def gradient(self, w: Vector) -> float:
         """l2 movement of the gradient."""
-        moves = self._stated(self.gradient_moves(w), 2.0 / self.problem.n)
-        return moves + 2.0 * self.arithmetic.gradient(
+        distance = self._stated(self.gradient_sensitivity(w), 2.0 / self.problem.n)
+        return distance + 2.0 * self.arithmetic.gradient(
             slope=self.problem.slope,
             curvature=self._curvature,
             weight_norm=norm_above(w),
@@ -201,7 +201,7 @@ class ConstantBounds(Bounds, ABC):
 
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""
-        return self.gradient_moves(w) + 2.0 * self.arithmetic.gradient_norm(
+        return self.gradient_sensitivity(w) + 2.0 * self.arithmetic.gradient_norm(
             slope=self.problem.slope,
             curvature=self._curvature,
             weight_norm=norm_above(w),
@@ -210,18 +210,22 @@ class ConstantBounds(Bounds, ABC):
 
     def hessian(self, w: Vector) -> float:
         """Frobenius movement of the Hessian."""
-        return self._stated(self.hessian_moves(), self._published_hessian) + self._hessian_rounding(w)
+        return self._stated(self.hessian_sensitivity(), self._published_hessian) + self._hessian_rounding(w)
 
     def curvature_product(self, w: Vector) -> float:
         """l2 movement of the Hessian times a unit vector, a sum of `dim`: at most the spectral movement.
 
         That is the most an eigenvalue can move by: ||P - Q|| <= max(||P||, ||Q||) for semidefinite terms, and
         at most (U + L) R^2 for others."""
-        moves = self._stated(self.eigenvalue_moves(), self._published_hessian) + self._hessian_rounding(w)
+        distance = self._stated(
+            self.eigenvalue_sensitivity(), self._published_hessian
+        ) + self._hessian_rounding(w)
         size = (
-            self._curvature * self.problem.energy + norm_above(self.problem.regularizer.curvature(w)) + moves
+            self._curvature * self.problem.energy
+            + norm_above(self.problem.regularizer.curvature(w))
+            + distance
         )
-        return (moves + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
+        return (distance + 2.0 * gamma(self.problem.dim + 16.0) * size) * (1.0 + 2.0**-40)
 
     def _hessian_rounding(self, w: Vector) -> float:
         return 2.0 * self.arithmetic.hessian(
@@ -233,7 +237,7 @@ class ConstantBounds(Bounds, ABC):
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""
-        return self.eigenvalue_moves() + 2.0 * self.arithmetic.smallest_eigenvalue(
+        return self.eigenvalue_sensitivity() + 2.0 * self.arithmetic.smallest_eigenvalue(
             curvature=self._curvature,
             third=self.problem.third,
             weight_norm=norm_above(w),
@@ -268,11 +272,11 @@ class ConstantBounds(Bounds, ABC):
 
     def trials(self, w: Vector, steps: Matrix) -> float:
         """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
-        moves = sensitivity.normalized_trials(
+        distance = sensitivity.normalized_trials(
             slope=self.problem.slope, radius=self.problem.influence, count=len(steps), **self._tables
         )
         lengths = np.linalg.norm(steps, axis=1)
-        return moves + 2.0 * self.arithmetic.normalized_trials(
+        return distance + 2.0 * self.arithmetic.normalized_trials(
             slope=self.problem.slope,
             highest=self.highest(norm_above(w) + float(np.max(lengths))),
             weight_norm=norm_above(w),
@@ -282,33 +286,33 @@ class ConstantBounds(Bounds, ABC):
 
     def difference(self, w: Vector, step: Vector) -> float:
         """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
-        moves = sensitivity.value_difference(
+        distance = sensitivity.value_difference(
             slope=self.problem.slope,
             radius=self.problem.influence,
             **self._tables,
             step_norm=norm_above(step),
         )
-        moves = self._stated(moves, 2.0 * norm_above(step) / self.problem.n)
-        return moves + 2.0 * self._difference_error(w, step)
+        distance = self._stated(distance, 2.0 * norm_above(step) / self.problem.n)
+        return distance + 2.0 * self._difference_error(w, step)
 
     def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
         return self.line(w, direction, np.asarray(longest * shrink ** np.arange(count), np.float64))
 
     def line(self, w: Vector, direction: Vector, lengths: Vector) -> float:
         """l2 movement of f(w) - f(w + gamma_i p) over the lengths gamma_i: as one step of all of them."""
-        moves = sensitivity.value_difference(
+        distance = sensitivity.value_difference(
             slope=self.problem.slope,
             radius=self.problem.influence,
             **self._tables,
             step_norm=norm_above(direction) * norm_above(lengths),
         )
         error = self._difference_error(w, float(np.max(lengths)) * direction)
-        return moves + 2.0 * math.sqrt(lengths.size) * error
+        return distance + 2.0 * math.sqrt(lengths.size) * error
 
     def value(self, w: Vector) -> float:
         """Movement of f(w)."""
         norm = norm_above(w)
-        return self.value_moves(norm) + 2.0 * self.arithmetic.value(
+        return self.value_sensitivity(norm) + 2.0 * self.arithmetic.value(
             highest=self.highest(norm),
             slope=self.problem.slope,
             weight_norm=norm,

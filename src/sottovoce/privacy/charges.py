@@ -110,20 +110,20 @@ def charge(request: requests.Request, facts: Facts, relation: Relation) -> float
             )
             return _spectral(law, span, facts, relation) + 2.0 * rounding
         case requests.Product(requests.MatrixSum(law, span, _) as of, _):
-            moves = _spectral(law, span, facts, relation) + _matrix_rounding(of, facts)
-            size = span.largest * law.heaviest * facts.energy + moves
-            return (moves + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
+            distance = _spectral(law, span, facts, relation) + _matrix_rounding(of, facts)
+            size = span.largest * law.heaviest * facts.energy + distance
+            return (distance + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
         case requests.Gram() | requests.Squares():
-            moves = sensitivity.gram(radius=1.0, n=facts.n, relation=relation) * facts.energy * ROUND_UP
-            return moves + 2.0 * facts.arithmetic.gram()
+            distance = sensitivity.gram(radius=1.0, n=facts.n, relation=relation) * facts.energy * ROUND_UP
+            return distance + 2.0 * facts.arithmetic.gram()
         case requests.Means():
             distance = bands.ball_distance(facts.influence, relation)
             return distance / facts.n * ROUND_UP + 2.0 * facts.arithmetic.moments(0.0)
         case requests.Moments(balance, _):
             bound = sensitivity.capped_moments if facts.is_capped else sensitivity.moments
-            moves = bound(influence=facts.influence, balance=balance, n=facts.n, relation=relation)
+            distance = bound(influence=facts.influence, balance=balance, n=facts.n, relation=relation)
             factor = math.sqrt(balance) * facts.influence / facts.energy
-            return moves + 2.0 * facts.arithmetic.moments(factor)
+            return distance + 2.0 * facts.arithmetic.moments(factor)
         case _:
             raise ParameterError(f"{type(request).__name__} is no request about a linear model.")
 

@@ -31,11 +31,11 @@ WIDEST = 2.0**40
 class NoiseCalibration:
     """Gaussian noise that hides a query within mu^2 = (sensitivity / scale)^2.
 
-    The exact answer moves by at most `moves` in l2 when one record is replaced; rounded to the lattice
-    2^exponent it moves by at most `sensitivity`. The ledger charges for (sensitivity, scale), which is
-    never more than the `mu_squared` asked for."""
+    The exact answer moves by at most `exact_sensitivity` in l2 when one record is replaced; rounded to the
+    lattice 2^exponent it moves by at most `sensitivity`. The ledger charges for (sensitivity, scale), never
+    more than the `mu_squared` asked for."""
 
-    moves: float
+    exact_sensitivity: float
     sensitivity: float
     scale: float
     exponent: int
@@ -76,7 +76,7 @@ def calibrate(sensitivity: float, mu_squared: float, entries: int) -> NoiseCalib
             "Nothing was released. Spend more on each answer."
         )
     return NoiseCalibration(
-        moves=sensitivity,
+        exact_sensitivity=sensitivity,
         sensitivity=rounded,
         scale=scale,
         exponent=exponent,
@@ -104,8 +104,8 @@ class Noise(Protocol):
         """The exact answer plus independent N(0, scale^2) in each entry."""
         ...
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        """Integer noise of scale moves/epsilon, whose law a shift by `moves` changes by e^epsilon at most."""
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        """Integer noise of scale sensitivity/epsilon: such a shift changes its law by e^epsilon at most."""
         ...
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
@@ -158,8 +158,8 @@ class ExactNoise(_Unshared):
         noisy = steps + sampling.discrete_gaussian(float(sigma), exact.size, os.urandom)
         return np.asarray(np.ldexp(noisy, calibration.exponent), dtype=np.float64)
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        return _laplace_draws(moves, epsilon, 1)[0]
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        return _laplace_draws(sensitivity, epsilon, 1)[0]
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
         return above_threshold(queries, sensitivity, epsilon, self.laplace)
@@ -183,8 +183,8 @@ class SimulatedNoise(_Unshared):
     def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         return exact + calibration.scale * self._generator.standard_normal(exact.shape)
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        return round(self._generator.laplace(0.0, moves / epsilon))
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        return round(self._generator.laplace(0.0, sensitivity / epsilon))
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
         return above_threshold(queries, sensitivity, epsilon, self.laplace)
@@ -210,17 +210,17 @@ def _gaussian_measurement(calibration: NoiseCalibration) -> Any:
         k=calibration.exponent,
     )
     charged = min(calibration.mu_squared, (calibration.sensitivity / calibration.scale) ** 2)
-    _assert_within(measurement.map(calibration.moves), charged / 2)
+    _assert_within(measurement.map(calibration.exact_sensitivity), charged / 2)
     return measurement
 
 
-def _laplace_draws(moves: int, epsilon: float, count: int) -> list[int]:
-    """Independent integers with P(x) proportional to exp(-|x| epsilon / moves), by OpenDP."""
-    return [int(draw) for draw in _laplace_measurement(moves, epsilon)([0] * count)]
+def _laplace_draws(sensitivity: int, epsilon: float, count: int) -> list[int]:
+    """Independent integers with P(x) proportional to exp(-|x| epsilon / sensitivity), by OpenDP."""
+    return [int(draw) for draw in _laplace_measurement(sensitivity, epsilon)([0] * count)]
 
 
 @lru_cache(maxsize=16)
-def _laplace_measurement(moves: int, epsilon: float) -> Any:
+def _laplace_measurement(sensitivity: int, epsilon: float) -> Any:
     """OpenDP's integer Laplace, once its own map is within epsilon. Kept: a line search asks for it often."""
     import opendp.mod
     from opendp.domains import atom_domain, vector_domain
@@ -228,9 +228,9 @@ def _laplace_measurement(moves: int, epsilon: float) -> Any:
     from opendp.metrics import l1_distance
 
     opendp.mod.enable_features("contrib")
-    scale = moves / epsilon * (1.0 + SLACK)
+    scale = sensitivity / epsilon * (1.0 + SLACK)
     measurement = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale)
-    _assert_within(measurement.map(moves), epsilon)
+    _assert_within(measurement.map(sensitivity), epsilon)
     return measurement
 
 
@@ -260,11 +260,11 @@ def above_threshold(
     and comparisons are made in integers."""
     require_payable(sensitivity, epsilon)
     exponent = exponent_for(sensitivity / epsilon)
-    moves = math.floor(math.ldexp(sensitivity, -exponent)) + 1
+    steps = math.floor(math.ldexp(sensitivity, -exponent)) + 1
 
-    threshold = laplace(moves, epsilon / 2)
+    threshold = laplace(steps, epsilon / 2)
     for index, query in enumerate(queries):
-        if _to_lattice(query, exponent) + laplace(2 * moves, epsilon / 2) >= threshold:
+        if _to_lattice(query, exponent) + laplace(2 * steps, epsilon / 2) >= threshold:
             return index
     return None
 

@@ -83,13 +83,13 @@ class Oracle(Prices):
 
     def search(self, query: Backtrack, units: int) -> int | None:
         query = require_known(query, SEARCHES).admitted(self.problem)
-        moves, compared = self._source.comparisons(query)
+        sensitivity, compared = self._source.comparisons(query)
         epsilon = self._run.currency.pure_epsilon(self._affordable(units))
-        require_payable(moves, epsilon)
+        require_payable(sensitivity, epsilon)
         return release.pure(
             self._run,
             PureEvent(query.kind, epsilon),
-            lambda: self._noise.first_above(compared, moves, epsilon),
+            lambda: self._noise.first_above(compared, sensitivity, epsilon),
             query,
         )
 
@@ -190,13 +190,13 @@ class BatchOracle(BatchPrices):
 
     def _paired(self, gradient: Gradient, hessian: Hessian, units: int) -> Answer[Vector]:
         asked = [self._priced.request(part) for part in (gradient, hessian)]
-        moves = [
+        sensitivities = [
             self._priced.sensitivity(part, request)
             for part, request in zip((gradient, hessian), asked, strict=True)
         ]
         noise = [
-            self._calibrated(part, moved, units, parts=2)
-            for part, moved in zip((gradient, hessian), moves, strict=True)
+            self._calibrated(part, sensitivity, units, parts=2)
+            for part, sensitivity in zip((gradient, hessian), sensitivities, strict=True)
         ]
         plain = (
             GaussianEvent(part.kind, one.sensitivity, one.scale, one.entries, one.step)
@@ -272,12 +272,12 @@ class CountOracle:
         return self.run.budget.relation
 
     def counts(
-        self, compute: Callable[[], Vector], moves: float, entries: int, units: Units
+        self, compute: Callable[[], Vector], sensitivity: float, entries: int, units: Units
     ) -> tuple[Vector, float]:
-        """Whole numbers that move by at most `moves` in l2, with Gaussian noise, and its standard deviation.
+        """Whole numbers that move by at most `sensitivity` in l2, with Gaussian noise, and its scale.
 
         Integers are exact in float64, so floating point adds nothing to the sensitivity."""
-        calibration = calibrate(moves, self.run.currency.mu_squared(units), entries)
+        calibration = calibrate(sensitivity, self.run.currency.mu_squared(units), entries)
         event = GaussianEvent(
             query=QueryKind.EVALUATION,
             sensitivity=calibration.sensitivity,
@@ -288,19 +288,19 @@ class CountOracle:
         _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute))
         return paid.draw(), calibration.scale
 
-    def best(self, compute: Callable[[], Sequence[int]], moves: int, units: Units) -> int:
-        """Index of the largest of several whole scores, to each of which a record adds from 0 to `moves`.
+    def best(self, compute: Callable[[], Sequence[int]], sensitivity: int, units: Units) -> int:
+        """Index of the largest of several whole scores; a record adds 0 to Delta (`sensitivity`) to each.
 
-        Report noisy max: with Laplace noise of scale 2 moves / epsilon on each, the index is epsilon-DP.
+        Report noisy max: with Laplace noise of scale 2 Delta / epsilon on each, the index is epsilon-DP.
         Given the others' noise, i wins when its own noise reaches a threshold, which a neighbour lowers by at
-        most 2 moves. Scores are sums of merits from 0 to `moves`, so zeroing a record out lowers all of them:
-        then the threshold moves by the difference of two falls, at most `moves`. Sums and comparisons are
+        most 2 Delta. Scores are sums of merits from 0 to Delta, so zeroing a record out lowers all of them:
+        then the threshold moves by the difference of two falls, at most Delta. Sums and comparisons are
         made in integers; ties go to the first."""
         epsilon = self.run.currency.pure_epsilon(units)
-        threshold_moves = 2 * moves if self.relation is Relation.REPLACE_ONE else moves
+        threshold_sensitivity = 2 * sensitivity if self.relation is Relation.REPLACE_ONE else sensitivity
 
         def noisiest() -> int:
-            noisy = [score + self.noise.laplace(threshold_moves, epsilon) for score in compute()]
+            noisy = [score + self.noise.laplace(threshold_sensitivity, epsilon) for score in compute()]
             return noisy.index(max(noisy))
 
         return release.pure(self.run, PureEvent(QueryKind.SELECTION, epsilon), noisiest)

@@ -94,16 +94,16 @@ class Prices(_Priced, Queries):
         """The noise that `units` buy."""
         return self._calibrated(query, self._sensitivity(query), units)
 
-    def _calibrated(self, query: Query[T], moves: float, units: int) -> NoiseCalibration:
-        return calibrate(moves, self.mu_squared(units), query.entries(self.problem))
+    def _calibrated(self, query: Query[T], sensitivity: float, units: int) -> NoiseCalibration:
+        return calibrate(sensitivity, self.mu_squared(units), query.entries(self.problem))
 
     def _sensitivity(self, query: Query[T]) -> float:
         """What the query will be charged for."""
-        return query.moves(self._bounds)
+        return query.sensitivity(self._bounds)
 
     def price(self, query: Query[T], scale: float) -> int:
-        moves = self._sensitivity(require_known(query).admitted(self.problem))
-        return self._run.currency.price(GaussianEvent(query.kind, moves * PRICE_SLACK, scale, 1, 0.0))
+        sensitivity = self._sensitivity(require_known(query).admitted(self.problem))
+        return self._run.currency.price(GaussianEvent(query.kind, sensitivity * PRICE_SLACK, scale, 1, 0.0))
 
     def search(self, query: Backtrack, units: int) -> int | None:
         raise ParameterError("prices are known without data, answers are not: ask an oracle.")
@@ -153,14 +153,16 @@ class BatchPrices(_Priced):
         """The noise that `units` buy for one of `parts` answers from the same batch."""
         return self._calibrated(query, self._sensitivity(query), units, parts)
 
-    def _calibrated(self, query: Query[T], moves: float, units: int, parts: int = 1) -> NoiseCalibration:
+    def _calibrated(
+        self, query: Query[T], sensitivity: float, units: int, parts: int = 1
+    ) -> NoiseCalibration:
         multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
         mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
-        return calibrate(moves, mu_squared, query.entries(self.problem))
+        return calibrate(sensitivity, mu_squared, query.entries(self.problem))
 
     def _sensitivity(self, query: Query[T]) -> float:
         """What the query will be charged for."""
-        return query.moves(self._batch_bounds)
+        return query.sensitivity(self._batch_bounds)
 
     def price(self, query: Query[T], scale: float) -> int:
         query = require_known(query).admitted(self.problem)
@@ -171,9 +173,9 @@ class BatchPrices(_Priced):
             )
             return self._run.currency.price(event)
         parts = tuple(
-            GaussianEvent(part.kind, moves * PRICE_SLACK, moves / own * scale, 1, 0.0)
+            GaussianEvent(part.kind, sensitivity * PRICE_SLACK, sensitivity / own * scale, 1, 0.0)
             for part in pair(query)
-            for moves in (self._sensitivity(part),)
+            for sensitivity in (self._sensitivity(part),)
         )
         return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
 

@@ -25,8 +25,8 @@ ROUND_UP = 1.0 + 2.0**-48
 """Outweighs the rounding of the few operations in each formula."""
 
 
-def _mean_moves(distance: float, n: int) -> float:
-    """Movement of a mean over n records when one term moves by `distance`."""
+def _mean_sensitivity(distance: float, n: int) -> float:
+    """Sensitivity of a mean over n records when one term moves by `distance`."""
     if n < 1:
         raise ParameterError(f"n is {n}; a mean needs at least 1 record. Declare the number of records.")
     if not 0.0 <= distance < math.inf:
@@ -38,7 +38,7 @@ def _mean_moves(distance: float, n: int) -> float:
 
 def mean(*, diameter: float, norm: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """Mean of any terms, from the diameter of their set and the longest of them."""
-    return _mean_moves(relation.distance(diameter=diameter, norm=norm), n)
+    return _mean_sensitivity(relation.distance(diameter=diameter, norm=norm), n)
 
 
 def terms(*, longest: float, n: int, relation: Relation = REPLACE_ONE) -> float:
@@ -74,12 +74,12 @@ def second_moment(*, largest: float, n: int, relation: Relation = REPLACE_ONE) -
     """Mean of semidefinite matrices of Frobenius norm at most `largest`: sqrt2 largest / n.
 
     ||P - Q||^2 = ||P||^2 + ||Q||^2 - 2 tr PQ, and tr PQ >= 0. Rank-one terms of orthogonal rows attain it."""
-    return _mean_moves(relation.distance(diameter=math.sqrt(2.0) * largest, norm=largest), n)
+    return _mean_sensitivity(relation.distance(diameter=math.sqrt(2.0) * largest, norm=largest), n)
 
 
 def gram(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
     """X'X/n, Frobenius: sqrt2 R^2 / n: two rank-one terms differ most when their rows are orthogonal."""
-    return _mean_moves(relation.distance(diameter=math.sqrt(2.0), norm=1.0) * radius**2, n)
+    return _mean_sensitivity(relation.distance(diameter=math.sqrt(2.0), norm=1.0) * radius**2, n)
 
 
 def gram_diagonal(*, radius: float, n: int, relation: Relation = REPLACE_ONE) -> float:
@@ -102,7 +102,7 @@ def moments(*, influence: float, balance: float, n: int, relation: Relation = RE
     further: take the norm of each group for its columns."""
     b = _checked_balance(balance)
     square = 2.0 + 2.0 * b + 0.5 / b if b > 0.5 else 4.0
-    return _mean_moves(influence * math.sqrt(relation.distance(diameter=square, norm=1.0 + b)), n)
+    return _mean_sensitivity(influence * math.sqrt(relation.distance(diameter=square, norm=1.0 + b)), n)
 
 
 def capped_moments(*, influence: float, balance: float, n: int, relation: Relation = REPLACE_ONE) -> float:
@@ -110,7 +110,9 @@ def capped_moments(*, influence: float, balance: float, n: int, relation: Relati
 
     Means are two vectors no longer than C, squares two nonnegative ones that sum to at most E."""
     b = _checked_balance(balance)
-    return _mean_moves(influence * math.sqrt(relation.distance(diameter=4.0 + 2.0 * b, norm=1.0 + b)), n)
+    return _mean_sensitivity(
+        influence * math.sqrt(relation.distance(diameter=4.0 + 2.0 * b, norm=1.0 + b)), n
+    )
 
 
 def _checked_balance(balance: float) -> float:

@@ -75,7 +75,7 @@ class SoftmaxBounds(ConstantBounds):
     def residual_shares(self, w: Vector, edges: Vector) -> NoReturn:
         raise ParameterError("residuals are counted of a linear model of a numeric target only.")
 
-    def gradient_moves(self, w: Vector) -> float:
+    def gradient_sensitivity(self, w: Vector) -> float:
         """By how far apart two classes' weights lie: near W = 0 no class can be certain."""
         classes = w.reshape(self.problem.outputs, -1)
         return softmax_gradient_at(
@@ -87,13 +87,13 @@ class SoftmaxBounds(ConstantBounds):
             limit=self.limit,
         )
 
-    def hessian_moves(self) -> float:
+    def hessian_sensitivity(self) -> float:
         return softmax_hessian(radius=self.problem.root_energy, **self._tables)
 
-    def eigenvalue_moves(self) -> float:
+    def eigenvalue_sensitivity(self) -> float:
         return softmax_eigenvalue(radius=self.problem.root_energy, **self._tables)
 
-    def value_moves(self, weight_norm: float) -> float:
+    def value_sensitivity(self, weight_norm: float) -> float:
         highest = self.problem.weight * self.highest(weight_norm)
         return sensitivity.value(highest=highest, lowest=0.0, **self._tables)
 

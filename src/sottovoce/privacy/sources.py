@@ -88,7 +88,7 @@ class RecordSource(Source):
         tight = self._sums.sensitivity(request, self.bounds.relation)
         if self.bounds.calibration is Calibration.TIGHT:
             return tight
-        return max(tight, query.moves(self.bounds))
+        return max(tight, query.sensitivity(self.bounds))
 
     def answer(self, request: Any) -> Any:
         return self._sums.answer(request)
@@ -99,9 +99,9 @@ class RecordSource(Source):
     def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
         longest = np.array([float(np.max(query.lengths))])
         request = self._proposals.line_drops(query.w, query.direction, longest)
-        moves = self._sums.sensitivity(request, self.bounds.relation)
+        sensitivity = self._sums.sensitivity(request, self.bounds.relation)
         if self.bounds.calibration is not Calibration.TIGHT:
-            moves = max(moves, query.moves(self.bounds))
+            sensitivity = max(sensitivity, query.sensitivity(self.bounds))
         steps = query.lengths[:, None] * query.direction
         relief = self.problem.relief(query.w, steps)
 
@@ -110,7 +110,7 @@ class RecordSource(Source):
             for length, eased, required in zip(query.lengths, relief, query.required, strict=True):
                 yield fall(min(float(length), float(longest[0]))) + float(eased) - float(required)
 
-        return moves, compared()
+        return sensitivity, compared()
 
     def preconditioned(self, preconditioner: Preconditioner) -> Source:
         return source_of(self._risk.preconditioned(preconditioner), self.bounds)
@@ -135,7 +135,7 @@ class WingSource(Source):
         return query
 
     def sensitivity(self, query: Query[Any], request: Any) -> float:
-        return float(query.moves(self.bounds))
+        return float(query.sensitivity(self.bounds))
 
     def answer(self, request: Any) -> Any:
         return request.exact(self._risk)
@@ -144,7 +144,7 @@ class WingSource(Source):
         return 0.0
 
     def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
-        return query.moves(self.bounds), query.exact(self._risk)
+        return query.sensitivity(self.bounds), query.exact(self._risk)
 
     def preconditioned(self, preconditioner: Preconditioner) -> Source:
         return source_of(self._risk.preconditioned(preconditioner), self.bounds)

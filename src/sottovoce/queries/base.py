@@ -69,7 +69,7 @@ class Form(enum.Enum):
 
 
 class Query(ABC, Generic[T]):
-    """One query. `request` is what is charged for and answered, `moves` what that will be for a plan."""
+    """One query. `request` is charged for and answered; `sensitivity` is what a plan expects of it."""
 
     kind: ClassVar[QueryKind]
     form: ClassVar[Form] = Form.VECTOR
@@ -79,7 +79,7 @@ class Query(ABC, Generic[T]):
         """Entries of the answer; for a symmetric matrix, its columns."""
 
     @abstractmethod
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         """How far one record can move the computed answer, in l2 or Frobenius norm."""
 
     @abstractmethod

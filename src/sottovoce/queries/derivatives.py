@@ -33,7 +33,7 @@ class Gradient(AtWeights["Vector"]):
     def length(self, problem: Problem) -> int:
         return problem.dim
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.gradient(self.w)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -78,7 +78,7 @@ class LimitedGradient(AtWeights["Vector"]):
     def length(self, problem: Problem) -> int:
         return problem.dim
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.limited(self.limit).gradient(self.w)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -117,7 +117,7 @@ class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
     def length(self, problem: Problem) -> int:
         return problem.dim
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.hessian(self.w) if self.ceiling == math.inf else bounds.charged(self._cut(bounds))
 
     def exact(self, risk: ExactRisk) -> Matrix:
@@ -152,7 +152,7 @@ class CurvatureProduct(_OfCurvature["Vector"]):
             super().admitted(problem), direction=arguments.unit_vector(self.direction, problem.dim)
         )
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.curvature_product(self.w)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -177,7 +177,7 @@ class _NumberAtWeights(AtWeights[float]):
 class GradientNorm(_NumberAtWeights):
     kind = QueryKind.GRADIENT_NORM
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.gradient_norm(self.w)
 
     def exact(self, risk: ExactRisk) -> float:
@@ -192,7 +192,7 @@ class GradientNorm(_NumberAtWeights):
 class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
     kind = QueryKind.EIGENVALUE
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.smallest_eigenvalue(self.w)
 
     def exact(self, risk: ExactRisk) -> float:
@@ -207,7 +207,7 @@ class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
 class Value(_NumberAtWeights):
     kind = QueryKind.VALUE
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.value(self.w)
 
     def exact(self, risk: ExactRisk) -> float:

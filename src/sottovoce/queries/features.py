@@ -40,7 +40,7 @@ class Gram(Query["Matrix"]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.gram()
 
     def exact(self, risk: ExactRisk) -> Matrix:
@@ -60,7 +60,7 @@ class GramDiagonal(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.gram_diagonal()
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -102,7 +102,7 @@ class ColumnMoments(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns + (problem.columns if self.groups is None else int(self.groups.max()) + 1)
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.moments(self.balance)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -136,7 +136,7 @@ class ColumnMeans(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.means()
 
     def exact(self, risk: ExactRisk) -> Vector:

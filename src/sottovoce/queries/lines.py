@@ -44,7 +44,7 @@ class Trials(AtWeights["Vector"]):
             raise ParameterError("a trial step is too short to be told from rounding; drop it.")
         return replace(self, w=w, steps=steps)
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.trials(self.w, self.steps)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -83,7 +83,7 @@ class Grid(AtWeights["Vector"]):
             count=lengths.size,
         )
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.grid(self.w, self.direction, self.longest, self.shrink, self.count)
 
     def exact(self, risk: ExactRisk) -> Vector:
@@ -124,7 +124,7 @@ class Backtrack:
             required=arguments.requirements(self.required, lengths.size),
         )
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.difference(self.w, self._longest)
 
     def exact(self, risk: ExactRisk) -> Iterator[float]:

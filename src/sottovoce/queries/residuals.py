@@ -43,7 +43,7 @@ class ResidualBands(AtWeights["Vector"]):
     def length(self, problem: Problem) -> int:
         return BANDS
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         largest = bounds.problem.weight
         return bounds.mean(diameter=math.sqrt(2.0) * largest, norm=largest)
 

@@ -47,7 +47,7 @@ class ScoreMoment(_OfScores):
 
     kind = QueryKind.SCORES
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.score_moment(self.w)
 
     def exact(self, risk: ExactRisk) -> Matrix:
@@ -74,7 +74,7 @@ class Information(_OfScores):
             raise ParameterError("a person's rows are not independent; ask for the score moment.")
         return super().admitted(problem)
 
-    def moves(self, bounds: Bounds) -> float:
+    def sensitivity(self, bounds: Bounds) -> float:
         return bounds.information(self.w)
 
     def exact(self, risk: ExactRisk) -> Matrix:

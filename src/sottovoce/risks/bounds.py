@@ -109,8 +109,8 @@ class LinearBounds(Bounds):
         if self.calibration is Calibration.TIGHT:
             return charged
         exact = replace(self.facts, arithmetic=replace(self.arithmetic, radius=0.0))
-        moves = charge(request, exact, self.relation)
-        return max(charged, self._stated(moves, paper) + (charged - moves))
+        distance = charge(request, exact, self.relation)
+        return max(charged, self._stated(distance, paper) + (charged - distance))
 
     @property
     def _law(self) -> Law:

@@ -65,12 +65,12 @@ class Watch:
             raise DataError("not finite")
         return self._released(lambda: self._noise.first_above(exact.tolist(), sensitivity, epsilon))
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        self.log.append(("laplace", repr((moves, epsilon)), None))
-        return self._noise.laplace(moves, epsilon)
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        self.log.append(("laplace", repr((sensitivity, epsilon)), None))
+        return self._noise.laplace(sensitivity, epsilon)
 
-    def best(self, choose: Callable[[list[int]], int], scores: list[int], moves: int) -> int:
-        self.log.append(("selection", repr(moves), np.array(scores, dtype=np.float64)))
+    def best(self, choose: Callable[[list[int]], int], scores: list[int], sensitivity: int) -> int:
+        self.log.append(("selection", repr(sensitivity), np.array(scores, dtype=np.float64)))
         drawn = choose(scores)
         return self._released(lambda: drawn)
 
@@ -94,8 +94,10 @@ def watching(watch: Watch) -> Iterator[None]:
         watch.charged(event)
         return grant
 
-    def chosen(desk: CountOracle, compute: Callable[[], Any], moves: int, units: int) -> int:
-        return watch.best(lambda scores: best(desk, lambda: scores, moves, units), list(compute()), moves)
+    def chosen(desk: CountOracle, compute: Callable[[], Any], sensitivity: int, units: int) -> int:
+        return watch.best(
+            lambda scores: best(desk, lambda: scores, sensitivity, units), list(compute()), sensitivity
+        )
 
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(CountOracle, "best", chosen))

@@ -23,7 +23,7 @@ class Answer:
     """An exact answer and how far, in l2, the library says that one record moves it."""
 
     exact: np.ndarray
-    moves: float
+    sensitivity: float
 
 
 @dataclass(frozen=True)
@@ -176,15 +176,15 @@ def _bytes(rows: Any) -> list[bytes]:
 def _moved(name: str, one: Answer | None, other: Answer | None) -> Iterator[str]:
     if one is None or other is None:
         yield f"{name}: answered on one side only"
-    elif one.moves != other.moves:
-        yield f"{name}: the stated bound is {one.moves} against {other.moves}"
+    elif one.sensitivity != other.sensitivity:
+        yield f"{name}: the stated bound is {one.sensitivity} against {other.sensitivity}"
     elif one.exact.shape != other.exact.shape:
         yield f"{name}: shape {one.exact.shape} against {other.exact.shape}"
     else:
         with np.errstate(all="ignore"):
             distance = _distance(one.exact, other.exact)
-        if not distance <= one.moves * ROUNDING:
-            yield f"{name}: moved by {distance:.6g}, stated are {one.moves:.6g}"
+        if not distance <= one.sensitivity * ROUNDING:
+            yield f"{name}: moved by {distance:.6g}, stated are {one.sensitivity:.6g}"
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> float:

@@ -57,31 +57,33 @@ class Ear:
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
 
-    def _hear(self, exact: Any, moves: float) -> None:
-        self.answers[f"answer {len(self.answers)}"] = Answer(np.array(exact, dtype=np.float64), float(moves))
+    def _hear(self, exact: Any, sensitivity: float) -> None:
+        self.answers[f"answer {len(self.answers)}"] = Answer(
+            np.array(exact, dtype=np.float64), float(sensitivity)
+        )
 
     def gaussian(self, exact: np.ndarray, calibration: Any) -> np.ndarray:
-        self._hear(exact, calibration.moves)
+        self._hear(exact, calibration.exact_sensitivity)
         return np.zeros(calibration.entries)
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> None:
         for query in queries:
             self._hear(query, sensitivity)
 
-    def laplace(self, moves: int, epsilon: float) -> int:
-        return _Listening(self, moves / 2.0)
+    def laplace(self, sensitivity: int, epsilon: float) -> int:
+        return _Listening(self, sensitivity / 2.0)
 
 
 class _Listening(int):
     """The number 0, which hears what it is added to."""
 
-    def __new__(cls, ear: Ear, moves: float) -> _Listening:
+    def __new__(cls, ear: Ear, sensitivity: float) -> _Listening:
         made = super().__new__(cls)
-        made.ear, made.moves = ear, moves  # type: ignore[attr-defined]
+        made.ear, made.sensitivity = ear, sensitivity  # type: ignore[attr-defined]
         return made
 
     def __radd__(self, other: int) -> int:
-        self.ear._hear(other, self.moves)  # type: ignore[attr-defined]
+        self.ear._hear(other, self.sensitivity)  # type: ignore[attr-defined]
         return other
 
 
@@ -155,4 +157,4 @@ def answers_of(
         asked["scores"] = (risk.score_moment(w), bounds.score_moment(w))
         asked["gram"] = (risk.gram(), bounds.gram())
         asked["gram diagonal"] = (risk.gram_diagonal(), bounds.gram_diagonal())
-    return {name: Answer(np.asarray(exact), moves) for name, (exact, moves) in asked.items()}
+    return {name: Answer(np.asarray(exact), sensitivity) for name, (exact, sensitivity) in asked.items()}

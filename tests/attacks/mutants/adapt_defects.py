@@ -207,7 +207,7 @@ ADAPT = (
     ),
     Mutant(
         "counts of residuals charged as if records were zeroed out",
-        "queries.residuals:ResidualBands.moves",
+        "queries.residuals:ResidualBands.sensitivity",
         "math.sqrt(2.0) * largest",
         "largest",
         "tests/privacy/test_residual_bands.py -k neighbour",

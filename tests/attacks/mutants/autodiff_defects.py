@@ -38,14 +38,14 @@ CLIPPING = (
     ),
     Mutant(
         "clipped gradient charged as if a record were added",
-        "autodiff.problem:ClippedBounds.gradient_moves",
+        "autodiff.problem:ClippedBounds.gradient_sensitivity",
         "longest = self.problem.slope",
         "longest = 0.5 * self.problem.slope",
         SENSITIVITY,
     ),
     Mutant(
         "module's Hessian charged as if a record were added",
-        "autodiff.problem:ClippedBounds._curvature_moves",
+        "autodiff.problem:ClippedBounds._curvature_sensitivity",
         "longest = self.problem.curvature_high",
         "longest = 0.5 * self.problem.curvature_high",
         SENSITIVITY,

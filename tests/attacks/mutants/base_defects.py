@@ -102,7 +102,7 @@ BASE = (
     ),
     Mutant(
         "gram's bound halved in the query",
-        "queries.features:Gram.moves",
+        "queries.features:Gram.sensitivity",
         "bounds.gram()",
         "0.5 * bounds.gram()",
         f"{ORACLE} -k noise_released",
@@ -144,7 +144,7 @@ BASE = (
     ),
     Mutant(
         "second moments of scores charged half",
-        "queries.scores:ScoreMoment.moves",
+        "queries.scores:ScoreMoment.sensitivity",
         "bounds.score_moment(self.w)",
         "0.5 * bounds.score_moment(self.w)",
         "tests/audit/test_query_audits.py -k charged",

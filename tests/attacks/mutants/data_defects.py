@@ -181,7 +181,7 @@ MATRICES = (
 BOUNDS = (
     Mutant(
         "sensitivity over n + 1",
-        "privacy.sensitivity:_mean_moves",
+        "privacy.sensitivity:_mean_sensitivity",
         "distance / n * ROUND_UP",
         "distance / (n + 1)",
         f"{ATTAINED} -k gram",

@@ -8,8 +8,8 @@ FRONTS = (
     Mutant(
         name="noisy max with half the noise",
         place="privacy.oracle:CountOracle.best",
-        old="2 * moves",
-        new="moves",
+        old="2 * sensitivity",
+        new="sensitivity",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(

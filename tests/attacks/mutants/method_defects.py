@@ -83,7 +83,7 @@ LIMITS = (
     ),
     Mutant(
         "bound of a limited softmax gradient once the limit instead of twice",
-        "risks.bounds:SoftmaxBounds.gradient_moves",
+        "risks.bounds:SoftmaxBounds.gradient_sensitivity",
         "softmax_gradient_at(spread=_, classes=self.problem.outputs, radius=self.problem.radius, **self._tables, influence=self.problem.influence, limit=self.limit)",
         "softmax_gradient_at(spread=_, classes=self.problem.outputs, radius=self.problem.radius, **self._tables, influence=self.problem.influence, limit=0.5 * self.limit)",
         f"{_LIMITED} -k limited_softmax",

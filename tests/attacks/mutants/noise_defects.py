@@ -112,15 +112,15 @@ SCALES = (
     Mutant(
         "simulated Laplace noise 5 % small",
         "privacy.noise:SimulatedNoise.laplace",
-        "moves / epsilon",
-        "0.95 * moves / epsilon",
+        "sensitivity / epsilon",
+        "0.95 * sensitivity / epsilon",
         f"{NOISE}simulated_laplace_noise_has_the_same_scale",
     ),
     Mutant(
         "exact Laplace noise 5 % small",
         "privacy.noise:_laplace_measurement",
-        "moves / epsilon * (1.0 + SLACK)",
-        "0.95 * moves / epsilon",
+        "sensitivity / epsilon * (1.0 + SLACK)",
+        "0.95 * sensitivity / epsilon",
         f"{NOISE}exact_laplace_noise_has_scale_moves_over_epsilon",
     ),
     Mutant(
@@ -207,20 +207,20 @@ REUSED = (
 
 SPARSE_VECTOR = (
     Mutant(
-        "threshold without noise", "privacy.noise:above_threshold", "laplace(moves, epsilon / 2)", "0", SVT
+        "threshold without noise", "privacy.noise:above_threshold", "laplace(steps, epsilon / 2)", "0", SVT
     ),
     Mutant(
         "queries without noise",
         "privacy.noise:above_threshold",
-        "_to_lattice(query, exponent) + laplace(2 * moves, epsilon / 2)",
+        "_to_lattice(query, exponent) + laplace(2 * steps, epsilon / 2)",
         "_to_lattice(query, exponent)",
         SVT,
     ),
     Mutant(
         "query noise as small as the threshold's",
         "privacy.noise:above_threshold",
-        "2 * moves",
-        "moves",
+        "2 * steps",
+        "steps",
         SVT,
     ),
     Mutant(
@@ -243,22 +243,22 @@ SPARSE_VECTOR = (
         "threshold drawn again for every query",
         "privacy.noise:above_threshold",
         ("if _:\n    return index"),
-        ("threshold = laplace(moves, epsilon / 2)\nif _:\n    return index"),
+        ("threshold = laplace(steps, epsilon / 2)\nif _:\n    return index"),
         SVT,
     ),
     Mutant(
         "epsilon spent twice",
         "privacy.noise:above_threshold",
         (
-            "threshold = laplace(moves, epsilon / 2)\n"
+            "threshold = laplace(steps, epsilon / 2)\n"
             "for index, query in enumerate(queries):\n"
-            "    if _to_lattice(query, exponent) + laplace(2 * moves, epsilon / 2) >= threshold:\n"
+            "    if _to_lattice(query, exponent) + laplace(2 * steps, epsilon / 2) >= threshold:\n"
             "        return index"
         ),
         (
-            "threshold = laplace(moves, epsilon)\n"
+            "threshold = laplace(steps, epsilon)\n"
             "for index, query in enumerate(queries):\n"
-            "    if _to_lattice(query, exponent) + laplace(2 * moves, epsilon) >= threshold:\n"
+            "    if _to_lattice(query, exponent) + laplace(2 * steps, epsilon) >= threshold:\n"
             "        return index"
         ),
         SVT,

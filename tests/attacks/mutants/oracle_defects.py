@@ -59,12 +59,12 @@ RELEASES = (
         "charged for an answer that moves less",
         "privacy.oracle:plain_event",
         "GaussianEvent(query.kind, calibrated.sensitivity, calibrated.scale, calibrated.entries, calibrated.step)",
-        "GaussianEvent(query.kind, 0.9 * calibrated.moves, calibrated.scale, calibrated.entries, calibrated.step)",
+        "GaussianEvent(query.kind, 0.9 * calibrated.exact_sensitivity, calibrated.scale, calibrated.entries, calibrated.step)",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
         "gradient's sensitivity at other weights",
-        "queries.derivatives:Gradient.moves",
+        "queries.derivatives:Gradient.sensitivity",
         "bounds.gradient(self.w)",
         "bounds.gradient(0.0 * self.w)",
         f"{ORACLE} -k noise_released",
@@ -165,7 +165,7 @@ ARGUMENTS = (
     Mutant(
         "a search found too poor after the charge",
         "privacy.oracle:Oracle.search",
-        "require_payable(moves, epsilon)",
+        "require_payable(sensitivity, epsilon)",
         "",
         f"{_ARGUMENTS} -k too_poor",
     ),

@@ -397,14 +397,14 @@ ASKING = (
         "a query believed about its sensitivity",
         "privacy.sources:RecordSource.sensitivity",
         "return tight",
-        "return query.moves(self.bounds)",
+        "return query.sensitivity(self.bounds)",
         f"{LIES} -k 'wrong_sensitivity or twice'",
     ),
     Mutant(
         "a published charge may be lower",
         "privacy.sources:RecordSource.sensitivity",
-        "max(tight, query.moves(self.bounds))",
-        "query.moves(self.bounds)",
+        "max(tight, query.sensitivity(self.bounds))",
+        "query.sensitivity(self.bounds)",
         f"{LIES} -k published",
     ),
     Mutant(

@@ -13,7 +13,7 @@ from sottovoce.methods.adapt.expected_curvature import Outset
 from sottovoce.methods.adapt.length import lengthened
 from sottovoce.methods.adapt.observation import GradientObservation, contradiction
 from sottovoce.methods.adapt.schedule import share, short_of, slowed
-from sottovoce.methods.expected_excess import ExpectedExcess, moved_by
+from sottovoce.methods.expected_excess import ExpectedExcess, sensitivity_of
 from sottovoce.methods.measurement import LearnedDescent, in_learned_coordinates, note
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
 
@@ -73,7 +73,7 @@ class Descent(LearnedDescent):
         while len(units) < self.steps:
             asked = self.curvature.asked(self.inside, self._outset(u), self.posterior)
             self.limit = asked.limit
-            least = moved_by(self.inside, asked.query) / self.mu
+            least = sensitivity_of(self.inside, asked.query) / self.mu
             if 2 * len(units) < self.steps:
                 self.steps = max(self.steps, round(planned * slowed(self._model(), least, self._flattened)))
             usual = least * math.sqrt(self.steps)

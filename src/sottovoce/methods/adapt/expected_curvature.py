@@ -15,7 +15,7 @@ import numpy as np
 
 from sottovoce.methods.adapt.coordinates import Prior
 from sottovoce.methods.adapt.observation import SecantCurvature
-from sottovoce.methods.expected_excess import moved_by
+from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
 from sottovoce.queries import Gradient, LimitedGradient
 
@@ -141,9 +141,9 @@ class LogisticCurvature(ExpectedCurvature):
         """The place among `LIMITS` of that with the least expected excess, 0 for none: less noise against the
         bias and the curvature that it costs."""
         point, slope, model = outset.point, inside.problem.slope, outset.model
-        moves = moved_by(inside, Gradient(point))
-        lowest = moved_by(inside, LimitedGradient(point, float(LIMITS[-1]) * slope))
-        noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), moves) / outset.mu
+        most = sensitivity_of(inside, Gradient(point))
+        lowest = sensitivity_of(inside, LimitedGradient(point, float(LIMITS[-1]) * slope))
+        noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), most) / outset.mu
         across = self._unit * secants(outset.deviation, outset.reached / outset.deviation).across
         lost = [
             model.excess(sd * model.curvature / max(bend, 1e-9))
@@ -151,7 +151,7 @@ class LogisticCurvature(ExpectedCurvature):
         ]
         place = int(np.argmin(log_odds(outset.deviation).bias + np.array(lost)))
         limited = LimitedGradient(point, float(LIMITS[place]) * slope)
-        return 0 if place == 0 or moved_by(inside, limited) >= moves else place
+        return 0 if place == 0 or sensitivity_of(inside, limited) >= most else place
 
     @property
     def _unit(self) -> float:

@@ -18,7 +18,7 @@ from sottovoce.methods.adapt.coordinates import Prior, beyond_chance
 from sottovoce.methods.adapt.expected_curvature import Asked, ExpectedCurvature
 from sottovoce.methods.adapt.inspection import Inspection
 from sottovoce.methods.adapt.observation import SecantCurvature
-from sottovoce.methods.expected_excess import moved_by
+from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.queries import Gradient, LimitedGradient, ResidualBands
 from sottovoce.queries.residuals import edges
 
@@ -155,10 +155,10 @@ class ResidualCurvature(ExpectedCurvature):
         point, model, highest = outset.point, outset.model, self.problem.curvature_high
         sizes = self.scale.candidates()
         limits = np.array([self._slope(float(size)) for size in sizes])
-        plain = moved_by(inside, Gradient(point))
+        plain = sensitivity_of(inside, Gradient(point))
         limited = limits < self.problem.slope
         per_limit = (
-            moved_by(inside, LimitedGradient(point, limits[0])) / limits[0] if limited[0] else math.inf
+            sensitivity_of(inside, LimitedGradient(point, limits[0])) / limits[0] if limited[0] else math.inf
         )
         noise = np.where(limited, np.minimum(per_limit * limits, plain), plain) / outset.mu
         bends = highest * np.array([self.scale.within(float(size)) for size in sizes])
