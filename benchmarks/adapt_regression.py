@@ -1,15 +1,21 @@
 """Private regression on eight UCI tables: `adapt` beside AdaSSP, linear and Hessian mixing, DP-GD and DP-SGD.
 
     git clone https://github.com/omrilev1/HessianMix      # tables, and the authors' calibration of noise
-    python -m benchmarks.adapt_regression --rivals HessianMix [--seeds 5] [--epsilons .1,.3] [--tables pol]
+    python -m benchmarks.adapt_regression --rivals HessianMix [--seeds 5] [--relation zero-out] [--tables pol]
 
 Rows are made alike for all: columns standardized, a constant, divided by the longest; targets centred and
 divided by the largest; four fifths train, one fifth is judged by its mean square (in units of the target's
-variance). None of these tables chose a constant of `adapt`. The promise is zero-out, delta 1/n^2, which is
-how the rivals calibrate; `adapt, replace-one` makes the stronger one. Mixing and AdaSSP run at the settings
-their authors recommend and, for `tuned`, at the best of those tried, by the judged rows; DP-GD and DP-SGD
-(Poisson batches of a tenth) are tuned so as well. `charged` pays for the same search by Papernot and
-Steinke's random stopping, a mean of ten settings drawn at random, the score of each told for free.
+variance). None of these tables chose a constant of `adapt`. Delta is 1/n^2.
+
+Under zero-out the rivals run as their authors calibrate them. Under replacement of one record DP-GD has
+twice the noise, batches are priced by the central limit for two mixtures, AdaSSP has sensitivities sqrt2 (of
+X'X) and 2 (of X'y), and mixing, whose proof is for zero-out, is run at epsilon/2 and delta/(1 + e^(epsilon/2)), from
+which the promise follows by two steps over the record that is zeroed out.
+
+`recommended` are the settings of the authors (mixing, AdaSSP; DP-GD: 20 steps, clip 1). `tuned` is the
+best of those tried, by the judged rows, told for free. `charged` pays for the search of DP-GD and DP-SGD by
+Papernot and Steinke's random stopping, a mean of ten settings drawn at random, the score of each told for
+free. A sketch S X with S normal is drawn as k rows of N(0, X'X), which is its law.
 """
 
 from __future__ import annotations
@@ -80,89 +86,119 @@ def adapted(table: Table, epsilon: float, seed: int, relation: str) -> np.ndarra
     return sv.minimize(risk, budget=budget, simulate=seed).weights
 
 
-def adassp(table: Table, epsilon: float, rng: np.random.Generator, authors: Any) -> Iterator[np.ndarray]:
+class Promise(NamedTuple):
+    """(epsilon, delta) under a relation: what a rival's own calibration is asked for."""
+
+    epsilon: float
+    delta: float
+    replace: bool
+
+    @property
+    def mixing(self) -> tuple[float, float]:
+        """(epsilon, delta) under zero-out that promise this."""
+        if not self.replace:
+            return self.epsilon, self.delta
+        return 0.5 * self.epsilon, self.delta / (1.0 + math.exp(0.5 * self.epsilon))
+
+
+def adassp(table: Table, promise: Promise, rng: np.random.Generator, authors: Any) -> Iterator[np.ndarray]:
     """Wang 2018, a third of the budget each for the least eigenvalue, X'X and X'y, as in the repository."""
-    X, y, delta = table.X, table.y, len(table.y) ** -2.0
+    X, y, delta = table.X, table.y, promise.delta
     gram, d = X.T @ X, X.shape[1]
-    scale = authors.calibrateAnalyticGaussianMechanism(epsilon / 3.0, delta / 3.0, 1.0)
+    scale = authors.calibrateAnalyticGaussianMechanism(promise.epsilon / 3.0, delta / 3.0, 1.0)
+    matrix, vector = (math.sqrt(2.0), 2.0) if promise.replace else (1.0, 1.0)
     least = max(0.0, np.linalg.eigvalsh(gram)[0] + scale * rng.standard_normal() - scale**2)
     noise = np.triu(rng.standard_normal((d, d)))
-    noisy = gram + scale * (noise + noise.T - np.diag(np.diag(noise)))
-    crossed = X.T @ y + scale * rng.standard_normal(d)
+    noisy = gram + matrix * scale * (noise + noise.T - np.diag(np.diag(noise)))
+    crossed = X.T @ y + vector * scale * rng.standard_normal(d)
     for factor in (1.0, 0.1, 0.3, 3.0):
-        ridge = max(0.0, math.sqrt(d * math.log(20.0 * d**2 / delta)) * scale * factor - least)
-        yield np.linalg.solve(noisy + ridge * np.eye(d), crossed)
+        ridge = max(0.0, math.sqrt(d * math.log(20.0 * d**2 / delta)) * matrix * scale * factor - least)
+        yield np.linalg.lstsq(noisy + ridge * np.eye(d), crossed, rcond=None)[0]
 
 
-def mixed(table: Table, epsilon: float, rng: np.random.Generator, authors: Any) -> Iterator[np.ndarray]:
+def _sketched(gram: np.ndarray, noise: float, k: int, rng: np.random.Generator) -> np.ndarray:
+    """S X + noise N, S and N normal with k rows: rows of law N(0, X'X + noise^2)."""
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0.0) + noise**2)
+    return np.asarray(rng.standard_normal((k, len(gram))) @ root.T)
+
+
+def mixed(table: Table, promise: Promise, rng: np.random.Generator, authors: Any) -> Iterator[np.ndarray]:
     """Linear mixing (GaussMix): a sketch of (X, y) with noise that makes up for a small least eigenvalue."""
-    X, y, delta = table.X, table.y, len(table.y) ** -2.0
-    Z, d = np.column_stack([X, y]), X.shape[1]
-    least, failing = np.linalg.eigvalsh(Z.T @ Z)[0], delta / 10.0
+    epsilon, delta = promise.mixing
+    Z, d = np.column_stack([table.X, table.y]), table.X.shape[1]
+    gram = Z.T @ Z
+    least, failing = np.linalg.eigvalsh(gram)[0], delta / 10.0
     tau = math.sqrt(2.0 * math.log(max(3.0 / delta, 2.0 / failing)))
     for rows in (2.5, 6.0, 1.5):
         k = max(int(rows * d), int(rows * math.log(2.0 / failing)))
         start = 2.0 * math.log(1.25 / delta) / epsilon**2
         gamma = authors.solve_gamma_renyi_full(start, k, delta, epsilon, 1.0)
         spared = max(0.0, least - math.sqrt(2.0) * gamma / math.sqrt(k) * (tau - rng.standard_normal()))
-        noise = math.sqrt(max(0.0, gamma - spared))
-        sketch = rng.standard_normal((k, len(y))) @ Z + noise * rng.standard_normal((k, d + 1))
+        sketch = _sketched(gram, math.sqrt(max(0.0, gamma - spared)), k, rng)
         yield np.linalg.lstsq(sketch[:, :-1], sketch[:, -1], rcond=None)[0]
 
 
 def hessian_mixed(
-    table: Table, epsilon: float, rng: np.random.Generator, authors: Any
+    table: Table, promise: Promise, rng: np.random.Generator, authors: Any
 ) -> Iterator[np.ndarray]:
     """Iterative Hessian mixing: T steps, each with a noisy sketch of X and a noisy X'(residual)."""
-    X, y, delta = table.X, table.y, len(table.y) ** -2.0
-    d, failing = X.shape[1], delta / 10.0
-    least = np.linalg.eigvalsh(X.T @ X)[0]
+    (epsilon, delta), X, y = promise.mixing, table.X, table.y
+    d, failing, gram = X.shape[1], delta / 10.0, X.T @ X
+    least = np.linalg.eigvalsh(gram)[0]
     tau = math.sqrt(2.0 * math.log(max(4.0 / delta, 4.0 / failing)))
     for steps, rows in ((3, 6.0), (1, 6.0), (6, 6.0), (3, 2.5)):
         k = max(int(rows * d), int(rows * math.log(4.0 * steps / failing)))
         start = 2.0 * math.log(1.25 / delta) / epsilon**2
         gamma = authors.solve_gamma_renyi_full_composition(start, k, 0.75 * delta, epsilon / 2.0, 0.0, steps)
-        crossed = authors.calibrateAnalyticGaussianMechanism(epsilon / 2.0, delta / 4.0, 1.0) * math.sqrt(
-            steps
-        )
+        crossed = authors.calibrateAnalyticGaussianMechanism(epsilon / 2.0, delta / 4.0, 1.0)
+        crossed *= math.sqrt(steps)
         spared = max(0.0, least - gamma / math.sqrt(k) * (tau - rng.standard_normal()))
         noise, w = math.sqrt(max(0.0, gamma - spared)), np.zeros(d)
         for _ in range(steps):
-            sketch = rng.standard_normal((k, len(y))) @ X + noise * rng.standard_normal((k, d))
+            sketch = _sketched(gram, noise, k, rng)
             pull = X.T @ np.clip(y - X @ w, -1.0, 1.0) + crossed * rng.standard_normal(d)
             w = w + np.linalg.solve(sketch.T @ sketch / k, pull)
         yield w
 
 
-SETTINGS = [
-    (steps, clip, rate, batch)
-    for steps in (5, 20, 80)
-    for clip in (0.03, 0.1, 0.3, 1.0)
-    for rate in (1.0, 4.0, 16.0, 64.0)
-    for batch in (1.0, 0.1)
-]
-"""Of DP-GD and, with a batch below 1, DP-SGD: steps or passes, clip of a residual, rate, part of the rows."""
+PLANS = [(passes, batch) for batch in (1.0, 0.1) for passes in (5, 20, 80)]
+"""Passes over the rows, and the part of them in a batch: 1 for DP-GD."""
+
+STEPS = [(clip, rate) for clip in (0.03, 0.1, 0.3, 1.0) for rate in (1.0, 4.0, 16.0, 64.0)]
+"""Clips of a residual, and rates."""
+
+Plan = tuple[int, float]
+Step = tuple[float, float]
 
 
 def descended(
-    table: Table, mu: float, setting: tuple[int, float, float, float], rng: np.random.Generator
+    table: Table, mu: float, plan: Plan, tried: list[Step], rng: np.random.Generator, *, replace: bool
 ) -> np.ndarray:
-    """Clipped gradients; batches are priced as full ones are, by the central limit of Poisson sampling."""
+    """Clipped gradients, all of `tried` at once; columns of the result are means of the last half.
+
+    Batches are priced by the central limit of Poisson sampling: mu^2 is the number of steps times the
+    square of the chance times what two of the mixtures differ by, over N(0, 1)."""
     X, y, n = table.X, table.y, len(table.y)
-    passes, clip, rate, batch = setting
+    passes, batch = plan
     steps = round(passes / batch)
+
+    def spent(s: float) -> float:
+        inverse = min(s**-2.0, 300.0)
+        apart = 2.0 * (math.exp(inverse) - math.exp(-inverse)) if replace else math.expm1(inverse)
+        return batch * math.sqrt(steps * apart) - mu
+
+    sigma = (1.0 + replace) * math.sqrt(steps) / mu
     if batch < 1.0:
-        sigma = optimize.brentq(lambda s: batch * math.sqrt(steps * math.expm1(s**-2.0)) - mu, 0.05, 1e4)
-    else:
-        sigma = math.sqrt(steps) / mu
-    w, tail = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        sigma = optimize.brentq(spent, 0.06, 1e5)
+    clip, rate = (np.array(column) for column in zip(*tried, strict=True))
+    w, tail = np.zeros((X.shape[1], len(tried))), np.zeros((X.shape[1], len(tried)))
     for step in range(steps):
-        held = rng.random(n) < batch if batch < 1.0 else slice(None)
+        held = np.flatnonzero(rng.random(n) < batch) if batch < 1.0 else slice(None)
         rows = X[held]
-        pull = rows.T @ np.clip(rows @ w - y[held], -clip, clip) + sigma * clip * rng.standard_normal(w.size)
-        w = w - rate * pull / (batch * n)
-        if not np.all(np.abs(w) < 1e6):
-            return np.zeros_like(w)
+        pull = rows.T @ np.clip(rows @ w - y[held, None], -clip, clip)
+        pull += sigma * clip * rng.standard_normal(w.shape)
+        w = np.clip(w - rate * pull / (batch * n), -1e6, 1e6)
         if 2 * step >= steps:
             tail = tail + w / (steps - steps // 2)
     return tail
@@ -190,58 +226,77 @@ def charged_mu(epsilon: float, delta: float, mean: float = 10.0) -> float:
     )
 
 
-def cell(table: Table, epsilon: float, seeds: int, authors: Any) -> dict[str, float]:
-    n = len(table.y)
+def cell(table: Table, epsilon: float, seeds: int, relation: str, authors: Any) -> dict[str, float]:
+    """Mean squares, in units of the target's variance, and for the best rival and `adapt` their errors."""
+    n, replace = len(table.y), relation == "replace-one"
+    promise = Promise(epsilon, n**-2.0, replace)
     mu, less = mu_of(epsilon, n**-2.0), charged_mu(epsilon, n**-2.0)
     least = np.linalg.lstsq(table.X, table.y, rcond=None)[0]
-    found: dict[str, float] = {"least squares": table.judged(least), "constant": 1.0}
-    for relation in ("zero-out", "replace-one"):
-        ends = [table.judged(adapted(table, epsilon, 2000 + seed, relation)) for seed in range(seeds)]
-        found[f"adapt, {relation}"] = float(np.mean(ends))
+    ends: dict[str, list[float]] = {}
+    ends["adapt"] = [table.judged(adapted(table, epsilon, 2000 + seed, relation)) for seed in range(seeds)]
     makers: dict[str, Callable[..., Iterator[np.ndarray]]] = {
         "AdaSSP": adassp,
         "linear mixing": mixed,
         "Hessian mixing": hessian_mixed,
     }
     for name, make in makers.items():
-        tried = [
+        tried = np.array(
             [
-                min(table.judged(w), 10.0)
-                for w in make(table, epsilon, np.random.default_rng([seed, 5]), authors)
+                [
+                    min(table.judged(w), 10.0)
+                    for w in make(table, promise, np.random.default_rng([s, 5]), authors)
+                ]
+                for s in range(seeds)
             ]
-            for seed in range(seeds)
-        ]
-        means = np.mean(tried, axis=0)
-        found[f"{name}, recommended"], found[f"{name}, tuned"] = float(means[0]), float(means.min())
-    tuned = {
-        setting: table.judged(
-            descended(table, mu, setting, np.random.default_rng([1, *map(int, setting[:1])]))
         )
-        for setting in SETTINGS
+        ends[f"{name}, recommended"] = tried[:, 0].tolist()
+        ends[f"{name}, tuned"] = tried[:, int(np.argmin(tried.mean(axis=0)))].tolist()
+    for name, plans in (("DP-GD", PLANS[:3]), ("DP-SGD", PLANS[3:])):
+        found = {}
+        for plan in plans:
+            w = descended(table, mu, plan, STEPS, np.random.default_rng([1, plan[0]]), replace=replace)
+            found |= {(plan, step): table.judged(column) for step, column in zip(STEPS, w.T, strict=True)}
+        plan, step = min(found, key=lambda setting: found[setting])
+        ends[f"{name}, tuned"] = [
+            table.judged(
+                descended(table, mu, plan, [step], np.random.default_rng([s, 6]), replace=replace)[:, 0]
+            )
+            for s in range(seeds)
+        ]
+    ends["DP-GD, recommended"] = [
+        table.judged(
+            descended(table, mu, (20, 1.0), [(1.0, 4.0)], np.random.default_rng([s, 7]), replace=replace)[
+                :, 0
+            ]
+        )
+        for s in range(seeds)
+    ]
+    ends["DP-GD or DP-SGD, charged"] = [_searched(table, less, s, replace=replace) for s in range(seeds)]
+    means = {name: float(np.mean(values)) for name, values in ends.items()}
+    best = min((name for name in means if name.endswith("tuned")), key=lambda name: means[name])
+    errors = [float(np.std(ends[name], ddof=1) / math.sqrt(seeds)) for name in ("adapt", best)]
+    gap = means["adapt"] - means[best]
+    doubt = 2.0 * math.hypot(*errors)
+    standing = "level" if abs(gap) <= doubt else "behind" if gap > 0.0 else "ahead"
+    return {
+        "least squares": table.judged(least),
+        **means,
+        "adapt, error": errors[0],
+        "best tuned": best,  # type: ignore[dict-item]
+        "best tuned, error": errors[1],
+        "standing": standing,  # type: ignore[dict-item]
     }
-    best = min(tuned, key=lambda setting: tuned[setting])
-    again = [
-        table.judged(descended(table, mu, best, np.random.default_rng([seed, 6]))) for seed in range(seeds)
-    ]
-    found["DP-GD or DP-SGD, tuned"] = float(np.mean(again))
-    usual = (20, 1.0, 4.0, 1.0)
-    plain = [
-        table.judged(descended(table, mu, usual, np.random.default_rng([seed, 7]))) for seed in range(seeds)
-    ]
-    found["DP-GD, recommended"] = float(np.mean(plain))
-    found["DP-GD or DP-SGD, charged"] = float(
-        np.mean([_searched(table, less, seed) for seed in range(seeds)])
-    )
-    return found
 
 
-def _searched(table: Table, mu: float, seed: int) -> float:
+def _searched(table: Table, mu: float, seed: int, *, replace: bool) -> float:
     rng = np.random.default_rng([seed, 8])
     if mu <= 0.0:
         return 1.0
-    runs = rng.geometric(0.1)
-    drawn = [SETTINGS[rng.integers(len(SETTINGS))] for _ in range(runs)]
-    return min(table.judged(descended(table, mu, setting, rng)) for setting in drawn)
+    ends = []
+    for _ in range(rng.geometric(0.1)):
+        plan, step = PLANS[rng.integers(len(PLANS))], STEPS[rng.integers(len(STEPS))]
+        ends.append(table.judged(descended(table, mu, plan, [step], rng, replace=replace)[:, 0]))
+    return min(ends)
 
 
 def main() -> None:
@@ -249,6 +304,7 @@ def main() -> None:
     parser.add_argument("--rivals", type=Path, required=True, help="a clone of HessianMix")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", default=".1,.3,1,3")
+    parser.add_argument("--relation", choices=("replace-one", "zero-out"), default="replace-one")
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -261,7 +317,7 @@ def main() -> None:
     for name in options.tables.split(","):
         table = loaded(options.rivals / "datasets", name)
         for epsilon in map(float, options.epsilons.split(",")):
-            found = cell(table, epsilon, options.seeds, authors)
+            found = cell(table, epsilon, options.seeds, options.relation, authors)
             rows.append({"table": name, "n": len(table.y), "epsilon": epsilon, **found})
             print(json.dumps(rows[-1]), flush=True)
             if options.out:

@@ -271,7 +271,7 @@ def heard(
     u = np.zeros((1, size))
     for _ in range(steps):
         answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        posterior.update(GradientObservation(u, answer, noise, lambda _reached: curves), noise)
+        posterior.update(GradientObservation(u, answer, noise, curves), noise)
         u = posterior.estimate
     return posterior, float(((u - truth) ** 2).sum())
 
@@ -311,7 +311,7 @@ def test_only_what_is_not_the_minimizer_is_contradicted_by_gradients() -> None:
     for _ in range(30):
         u = truth * rng.uniform(0.2, 0.8)
         answer = bends * (u - truth) + 0.3 * rng.standard_normal((1, 50))
-        answers.append(GradientObservation(u, answer, 0.3, lambda _reached: curves))
+        answers.append(GradientObservation(u, answer, 0.3, curves))
     assert contradiction(answers, truth) < 3.0
     assert contradiction(answers, 0.1 * truth) > 6.0
 
@@ -367,7 +367,7 @@ def heard_twice(
     u, answers = np.zeros((1, size)), []
     for noise in noises:
         answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        answers.append(GradientObservation(u, answer, noise, lambda _reached: curves))
+        answers.append(GradientObservation(u, answer, noise, curves))
         posterior.update(answers[-1], 0.05)
         u = posterior.estimate
     again, left = posterior.smooth(answers, u)

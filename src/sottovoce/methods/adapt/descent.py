@@ -86,7 +86,8 @@ class Descent(LearnedDescent):
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
                 gradient = gradient - gradient.mean(axis=0)
-            observations.append(GradientObservation(u, gradient, answer.scale, asked.curves))
+            curve = asked.curves(self.posterior.reached(u))
+            observations.append(GradientObservation(u, gradient, answer.scale, curve))
             self.posterior.update(observations[-1], usual)
             gain = self._information_gain(usual)
             smoothed = self._smoothing(gain, observations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -25,12 +25,12 @@ class SecantCurvature:
 
 
 class GradientObservation(NamedTuple):
-    """A noisy gradient at u, its noise, and the curvatures under each hypothesis given the way reached."""
+    """A noisy gradient at u, its noise, and the curvatures from u to the weights under each hypothesis."""
 
     u: Matrix
     answer: Matrix
     scale: float
-    curves: Callable[[Vector], SecantCurvature]
+    curve: SecantCurvature
 
 
 @final

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.methods.adapt.observation import Along, GradientObservation, SecantCurvature
+from sottovoce.methods.adapt.observation import Along, GradientObservation
 from sottovoce.methods.noise_propagation import StepNoise
 
 if TYPE_CHECKING:
@@ -150,15 +150,14 @@ class Posterior:
 
     def update(self, observation: GradientObservation, usual: float) -> None:
         """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""
-        u, answer, scale, curves = observation
-        curve = curves(self.reached(u))
+        u, answer, scale, curve = observation
         bends = self._bends(curve.across)
         away = u - self.means
         square = np.mean(away**2, axis=1) + self.variances
         error = self._error(square, first=not np.any(u))
-        moved, noise = self._pseudo_observation(observation, curve)
+        moved, noise = self._pseudo_observation(observation)
         if np.any(u):
-            self._decide(self._along(observation, curve), u, away)
+            self._decide(self._along(observation), u, away)
         else:
             total = (self.variances + noise + error) * bends**2
             self.evidence = self.evidence - 0.5 * (
@@ -183,9 +182,7 @@ class Posterior:
         precision = np.repeat((1.0 / self.priors)[:, None, :], near.shape[0], axis=1)
         total, passed = np.zeros_like(precision), np.zeros_like(self.priors)
         for observation in answers:
-            moved, noise = self._pseudo_observation(
-                observation, observation.curves(self.reached(observation.u))
-            )
+            moved, noise = self._pseudo_observation(observation)
             square = np.mean((observation.u - near) ** 2, axis=0) + unknown
             counted = 1.0 / (noise + self._error(square, first=not np.any(observation.u)))
             total += counted[:, None, :] * (observation.u + moved)
@@ -194,15 +191,13 @@ class Posterior:
         left = self._costs @ (np.sqrt(passed) / precision[:, 0, :])
         return np.asarray(np.tensordot(self._costs, total / precision, axes=1)), left
 
-    def _pseudo_observation(
-        self, observation: GradientObservation, curve: SecantCurvature
-    ) -> tuple[Matrix, Matrix]:
+    def _pseudo_observation(self, observation: GradientObservation) -> tuple[Matrix, Matrix]:
         """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""
-        bends = self._bends(curve.across)
+        bends = self._bends(observation.curve.across)
         moved, noise = -observation.answer / bends[:, None, :], (observation.scale / bends) ** 2
         if not np.any(observation.u):
             return moved, noise
-        along = self._along(observation, curve)
+        along = self._along(observation)
         moved = moved - along.pulled[:, None, None] * observation.u
         return moved, noise + np.outer(along.spread(len(observation.u)), np.mean(observation.u**2, axis=0))
 
@@ -212,7 +207,8 @@ class Posterior:
         doubt = _FIRST_DOUBT if first else _CURVATURE_DOUBT
         return doubt**2 * square + self.error * (square @ self.spectrum)[..., None] / self.spectrum
 
-    def _along(self, observation: GradientObservation, curve: SecantCurvature) -> Along:
+    def _along(self, observation: GradientObservation) -> Along:
+        curve = observation.curve
         u, scaled = observation.u, self.spectrum * observation.u
         length = float(np.sum(scaled * u))
         ridge = float(np.sum(self.ridge * u**2)) / length

@@ -150,27 +150,25 @@ class ResidualCurvature(ExpectedCurvature):
         return self.problem.curvature_high * max(self.scale.within(2.0 * self.scale.deviation), 0.1)
 
     def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
-        """The limit with the least expected excess. Noise goes with the limit up to that of a plain gradient;
-        a price of its own for each candidate would cost more time than the answer."""
+        """The limit with the least expected excess. Noise is taken to go with the limit: pricing each
+        candidate by itself would take longer than the answer."""
         point, model, highest = outset.point, outset.model, self.problem.curvature_high
         sizes = self.scale.candidates()
         limits = np.array([self._slope(float(size)) for size in sizes])
-        plain = sensitivity_of(inside, Gradient(point))
-        limited = limits < self.problem.slope
-        per_limit = (
-            sensitivity_of(inside, LimitedGradient(point, limits[0])) / limits[0] if limited[0] else math.inf
-        )
-        noise = np.where(limited, np.minimum(per_limit * limits, plain), plain) / outset.mu
+        queries = [
+            LimitedGradient(point, float(limit)) if limit < self.problem.slope else Gradient(point)
+            for limit in limits
+        ]
+        noise = sensitivity_of(inside, queries[0]) * (limits / limits[0]) / outset.mu
         bends = highest * np.array([self.scale.within(float(size)) for size in sizes])
         lost = [
             model.excess(sd * model.curvature / max(bend, 1e-9)) + self.scale.bias(float(size))
             for sd, bend, size in zip(noise, bends, sizes, strict=True)
         ]
         best = int(np.argmin(lost))
-        query = LimitedGradient(point, float(limits[best])) if limited[best] else Gradient(point)
         across = np.full(posterior.sizes.size, max(bends[best], 0.02 * highest))
         curves = SecantCurvature(across, across, highest)
-        return Asked(query, lambda _reached: curves, float(limits[best]) / self.problem.slope)
+        return Asked(queries[best], lambda _reached: curves, float(limits[best]) / self.problem.slope)
 
     def _slope(self, size: float) -> float:
         """A slope that no residual smaller than `size` has."""
