@@ -9,8 +9,8 @@ variance). None of these tables chose a constant of `adapt`. Delta is 1/n^2.
 
 Under zero-out the rivals run as their authors calibrate them. Under replacement of one record DP-GD has
 twice the noise, batches are priced by the central limit for two mixtures, AdaSSP has sensitivities sqrt2 (of
-X'X) and 2 (of X'y), and mixing, whose proof is for zero-out, is run at epsilon/2 and delta/(1 + e^(epsilon/2)), from
-which the promise follows by two steps over the record that is zeroed out.
+X'X) and 2 (of X'y), and mixing, whose proof is for zero-out, is run at epsilon/2 and
+delta/(1 + e^(epsilon/2)), from which the promise follows by two steps over the record that is zeroed out.
 
 `recommended` are the settings of the authors (mixing, AdaSSP; DP-GD: 20 steps, clip 1). `tuned` is the
 best of those tried, by the judged rows, told for free. `charged` pays for the search of DP-GD and DP-SGD by

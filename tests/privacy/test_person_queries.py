@@ -39,10 +39,11 @@ RISKS: dict[str, Made] = {
 }
 
 
-def every(dim: int, reach: float) -> list[Any]:
-    """One of each query, at weights of this length."""
+def every(dim: int, reach: float, *, residual: bool) -> list[Any]:
+    """One of each query, at weights of this length; residuals are counted of numbers."""
     w, step = reach * np.eye(dim)[0], np.full(dim, 0.2)
     return [
+        *([asked.ResidualBands(w)] if residual else []),
         asked.Gradient(w),
         asked.LimitedGradient(w, 0.3),
         asked.Hessian(w),
@@ -61,11 +62,8 @@ def every(dim: int, reach: float) -> list[Any]:
 
 
 def test_no_query_is_left_out() -> None:
-    """But those that say nothing of persons, or of labels."""
-    assert {type(query) for query in every(DIM, 1.0)} == _KNOWN - {
-        asked.Information,
-        asked.ResidualBands,
-    }
+    """But the one that says nothing of persons."""
+    assert {type(query) for query in every(DIM, 1.0, residual=True)} == _KNOWN - {asked.Information}
 
 
 @pytest.mark.parametrize("name", RISKS)
@@ -77,7 +75,7 @@ def test_no_person_moves_an_answer_past_what_is_charged_for_it(name: str, rows: 
     for kind in KINDS:
         mine = made(narrow(rng, rows, kind), rng.choice([-1, 1], rows))
         for reach in (0.0, 3.0):
-            for query in every(mine.dim, reach):
+            for query in every(mine.dim, reach, residual=name == "numbers"):
                 here = np.asarray(query.exact(mine))
                 for neighbour, relation in ((null, Relation.ZERO_OUT), (other, Relation.REPLACE_ONE)):
                     moved = float(np.linalg.norm(here - np.asarray(query.exact(neighbour))))
@@ -117,3 +115,22 @@ def narrow(rng: np.random.Generator, rows: int, kind: str) -> np.ndarray:
     """Rows of the unit ball, in as many columns as here."""
     full = ball(rng, rows, kind)[:, :DIM]
     return np.asarray(full / np.maximum(1.0, np.linalg.norm(full, axis=1, keepdims=True)))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_counts_of_residuals_are_moved_by_a_person_as_far_as_by_a_record_and_no_further(rows: int) -> None:
+    """Rows spread over all bands stay inside; rows all in one band attain sqrt2/n against those in another,
+    and 1/n against nobody."""
+    made, w = RISKS["numbers"], np.eye(DIM)[0]
+    near, far = np.tile(w, (rows, 1)), np.tile(-w, (rows, 1))
+    spread = np.outer(1.0 - 2.0 ** -np.arange(rows, dtype=float), w)
+    query = asked.ResidualBands(w)
+    null, here = made(np.zeros((0, DIM)), np.zeros(0)), made(near, np.ones(rows))
+    others = {"far": made(far, np.ones(rows)), "spread": made(spread, np.ones(rows))}
+    gaps = {
+        name: float(np.linalg.norm(query.exact(here) - query.exact(other))) * (OTHERS + 1)
+        for name, other in {**others, "null": null}.items()
+    }
+    assert gaps["far"] == pytest.approx(np.sqrt(2.0), rel=1e-9)
+    assert gaps["null"] == pytest.approx(1.0, rel=1e-9)
+    assert gaps["spread"] <= np.sqrt(2.0) * (1.0 + 1e-9)
