@@ -35,8 +35,9 @@ from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
 from sottovoce.exports.forecast import coefficient_forecast, require_determined
 from sottovoce.features.additive import Additive
-from sottovoce.features.curves import bends_of
+from sottovoce.features.curves import declared_curves, may_bend
 from sottovoce.features.marginals import coded
+from sottovoce.features.monotone import projected, require_projectable
 from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
@@ -103,19 +104,20 @@ def fit(
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
     train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]) or counts
-    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear", or "additive",
-    where every number is a curve over its declared range; the first twentieth of the budget then asks how
-    records spread over each column, which the model holds as `marginals`. A Parquet file need not fit into
-    memory: `spool` is as for `Records.from_parquet`. `dask` is the address of a scheduler whose workers read
-    such a file and keep its rows; `workers` starts so many processes here. `person` names the column of
-    people's keys, if the schema does not; `persons` declares how many there are, as zero-out demands.
-    `weight` names the column of what rows count, up to the declared `weight_cap`, and `class_weight` =
-    {label: weight} what those of a class do, in place of what the schema says. With `inference` a run of
-    which no coefficient is expected to be determined is refused before it is charged, unless `anyway`.
-    `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure the model on them.
-    `purpose` and `contact` go into the model file and its report. `resume` goes on with a run on the
-    same table under the same declarations. All else is as for `minimize`. The model holds what was released
-    and what was declared, nothing else."""
+    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear"; "additive",
+    where every number is a curve over its declared range; or "auto", where those are that are worth it. A
+    small part of the budget then asks how records spread over each column, which the model holds as
+    `marginals`, and by "auto" which columns bend; with `inference`, "auto" bends those declared alone. A
+    Parquet file need not fit into memory: `spool` is as for `Records.from_parquet`. `dask` is the address of
+    a scheduler whose workers read such a file and keep its rows; `workers` starts so many processes here.
+    `person` names the column of people's keys, if the schema does not; `persons` declares how many there are,
+    as zero-out demands. `weight` names the column of what rows count, up to the declared `weight_cap`, and
+    `class_weight` = {label: weight} what those of a class do, in place of what the schema says. With
+    `inference` a run of which no coefficient is expected to be determined is refused before it is charged,
+    unless `anyway`. `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure
+    the model on them. `purpose` and `contact` go into the model file and its report. `resume` goes on with a
+    run on the same table under the same declarations. All else is as for `minimize`. The model holds what was
+    released and what was declared, nothing else."""
     for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
         writable(name, text)
     if not isinstance(schema, Schema):
@@ -146,7 +148,8 @@ def fit(
         dask = "local"
     if share and dask is not None:
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
-    bent = bends_of(model, schema)
+    require_projectable(schema, inference)
+    bent = may_bend(model, schema, chosen, inference=inference > 0.0)
     test: Table | None = None
     parting: Parting | None = None
     with ExitStack() as stack:
@@ -182,7 +185,8 @@ def fit(
             out = round(share * parting.n)
             if few := too_few(kept, out, unit, len(aim.classes or ())):
                 warnings.warn(few, AccuracyWarning, stacklevel=2)
-        staged = Additive(schema, risk, risk_over, budget) if bent else None
+        chooses = model == "auto" and bent != declared_curves(schema)
+        staged = Additive(schema, risk, risk_over, budget, names=bent, chooses=chooses) if bent else None
         asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:
             named = chosen_loss(loss, aim)
@@ -209,10 +213,12 @@ def fit(
                 "table": _state(table),
             },
         )
+    declared, marginals = (staged.schema, staged.marginals) if staged else (schema, ())
+    result = projected(result, declared, marginals)
     trained = Model(
         result=result,
-        schema=staged.schema if staged else schema,
-        marginals=staged.marginals if staged else (),
+        schema=declared,
+        marginals=marginals,
         loss=chosen_loss(loss, aim),
         dataset=dataset,
         created=clock().date().isoformat(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -142,12 +142,16 @@ def minimize(
         kept = int(run.units_left * asked.share)
         run.keep(kept)
         entropy = entropy_for(simulate)
-        settled, opening = (
-            _settled(risk, Oracle(risk.first, run, noise, goal.calibration, entropy))
-            if isinstance(risk, StagedRisk)
-            else (risk, ())
-        )
-        oracle = Oracle(settled, run, noise, goal.calibration, entropy)
+
+        def asking(about: ExactRisk) -> Oracle:
+            return Oracle(about, run, noise, goal.calibration, entropy)
+
+        if isinstance(risk, StagedRisk):
+            settled, opening = _settled(risk, asking)
+            weights = weights[: settled.problem.dim]
+        else:
+            settled, opening = risk, ()
+        oracle = asking(settled)
         with watching(progress, chosen.name, run.mu_squared_left) as watch:
             outcome = chosen.run(oracle, weights, goal, watch)
         run.keep(0)
@@ -213,13 +217,16 @@ def working_memory(problem: Problem) -> int:
     return 64 * MEGABYTE + (12 * 8 * side * side if matrix_fits(side) else 0)
 
 
-def _settled(risk: StagedRisk, ask: Oracle) -> tuple[ExactRisk, tuple[TraceRow, ...]]:
-    """The risk whose features the opening answers chose, and a row of the trace for what they cost."""
-    before = ask.units_left
-    settled = risk.settled(ask)
-    if settled.problem != risk.problem:
+def _settled(
+    risk: StagedRisk, asking: Callable[[ExactRisk], Oracle]
+) -> tuple[ExactRisk, tuple[TraceRow, ...]]:
+    """The risk whose features the opening answers chose, and rows of the trace for what they cost."""
+    widest = risk.problem.dim
+    settled, asked = risk.settled(asking)
+    if settled.problem != risk.problem or settled.problem.dim > widest:
         raise DataError("the table changed while it was read. Train on one that nobody writes to.")
-    return settled, (TraceRow(kind="marginals", mu_squared=ask.mu_squared(before - ask.units_left)),)
+    ask = asking(settled)
+    return settled, tuple(TraceRow(kind=part.kind, mu_squared=ask.mu_squared(part.units)) for part in asked)
 
 
 def _inferred(

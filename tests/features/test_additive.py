@@ -115,7 +115,7 @@ def test_the_problem_is_known_before_marginals_are_asked(monkeypatch: pytest.Mon
     def watched(self: Any, ask: Any) -> Any:
         before = self.problem
         found = settled(self, ask)
-        seen.append(before == found.problem)
+        seen.append(before == found[0].problem)
         return found
 
     monkeypatch.setattr(Additive, "settled", watched)
@@ -176,7 +176,12 @@ def test_knots_lie_where_records_do() -> None:
 
 
 def test_more_is_asked_of_a_curve_where_n_mu_is_large() -> None:
-    assert [knot_count(n, 0.1, 10) for n in (10, 1_000, 10_000, 100_000, 10**9)] == [1, 2, 5, 10, 12]
+    assert [knot_count(n, 0.1, 10) for n in (10, 1_000, 10_000, 100_000, 10**9)] == [1, 2, 5, 9, 12]
+
+
+def test_a_sample_sets_a_limit_to_knots_whatever_epsilon() -> None:
+    assert knot_count(4_000, 3.0, 12) == knot_count(4_000, 300.0, 12) == 5
+    assert knot_count(4_000, 0.1, 12) < 5
 
 
 def test_a_law_rises_from_0_to_1_whatever_the_noise() -> None:

@@ -65,8 +65,8 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help="linear, or additive: a curve of every number over its declared range. Curves need their "
-            "columns' marginals, which are released with the model.",
+            help="linear; additive: a curve of every number over its declared range; or auto: of those that "
+            "are worth one. Curves need their columns' marginals, which are released with the model.",
             rich_help_panel=TRAINING,
         ),
     ] = "linear",

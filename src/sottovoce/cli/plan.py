@@ -41,7 +41,8 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="linear or additive, as in fit; the twentieth that marginals take is not deducted.",
+            help="linear, additive or auto, as in fit; auto is planned as if it bent all columns. What "
+            "marginals take is not deducted.",
             rich_help_panel=TRAINING,
         ),
     ] = "linear",
@@ -112,7 +113,7 @@ def plan(
     declared = None if schema is None else Schema.load(schema)
     chosen, target = _aim(declared, loss)
     budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
-    declared = _bent(declared, model, rows, budget)
+    declared = _bent(declared, model, rows, budget, chosen, inference > 0.0)
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
     found = planner.plan(
         n=rows,
@@ -150,19 +151,20 @@ def plan(
         out.say({"Wrote": html})
 
 
-def _bent(schema: Schema | None, model: str, n: int, budget: Budget) -> Schema | None:
+def _bent(
+    schema: Schema | None, model: str, n: int, budget: Budget, loss: Loss, inference: bool
+) -> Schema | None:
     """The schema with the features that `fit` would train, wherever it puts their knots."""
     from sottovoce.accounting.gdp import mu_of
     from sottovoce.errors import ParameterError
-    from sottovoce.features.curves import bends_of, curved, knot_count
+    from sottovoce.features.curves import curved, knot_count, may_bend
 
     if schema is None:
         if model != "linear":
             raise ParameterError("--model goes with --schema, which declares the columns.")
         return None
-    if not bends_of(model, schema):
-        return schema
-    return curved(schema, knot_count(n, mu_of(budget.epsilon, budget.delta), len(schema.columns)))
+    names = may_bend(model, schema, loss, inference=inference)
+    return curved(schema, knot_count(n, mu_of(budget.epsilon, budget.delta), len(schema.columns)), only=names)
 
 
 def _width(schema: Schema) -> int:

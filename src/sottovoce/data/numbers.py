@@ -20,22 +20,49 @@ TRANSFORMS = {"log1p": np.log1p, "sqrt": np.sqrt}
 _LEAST = {"log1p": -1.0 + 1e-9, "sqrt": 0.0}
 
 
+SHAPES = ("linear", "curve")
+DIRECTIONS = ("up", "down")
+
+
+@dataclass(frozen=True)
+class _Directed(Number):
+    """A number whose effect may be declared `monotone`, "up" or "down": what was trained is then projected,
+    so that the score of the second class, the number or the expected count never falls, or never rises, as
+    the column grows."""
+
+    monotone: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_among(self, "monotone", DIRECTIONS)
+
+    def _extras(self) -> dict[str, Any]:
+        return ({} if self.monotone is None else {"monotone": self.monotone}) | super()._extras()
+
+
 @final
 @dataclass(frozen=True)
-class Numeric(Number):
+class Numeric(_Directed):
     """A number between `low` and `high`, those outside clipped, mapped to [-1, 1].
 
     t = transform(clip(x)); the feature is (t - centre) / scale, clipped to [-1, 1]. Without `centre` and
-    `scale`, which are in units of t, it runs from -1 at low to 1 at high. A missing number gives 0."""
+    `scale`, which are in units of t, it runs from -1 at low to 1 at high. A missing number gives 0. `shape`
+    "linear" keeps it a line in models that bend, "curve" makes it a curve in all of them."""
 
     low: float
     high: float
     transform: str | None = field(default=None, kw_only=True)
     centre: float | None = field(default=None, kw_only=True)
     scale: float | None = field(default=None, kw_only=True)
+    shape: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_among(self, "shape", SHAPES)
+        if self.shape == "curve" and not (self.centre is None and self.scale is None):
+            raise ParameterError(
+                f"column {self.name!r}: a centre or scale is that of a line: leave it out, or the shape."
+            )
         _check_range(self)
         if self.transform is not None and self.transform not in TRANSFORMS:
             raise ParameterError(
@@ -71,7 +98,7 @@ class Numeric(Number):
         return values if self.transform is None else np.asarray(TRANSFORMS[self.transform](values))
 
     def to_dict(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in ("transform", "centre", "scale")}
+        chosen = {name: getattr(self, name) for name in ("transform", "centre", "scale", "shape")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return {"type": "numeric", "low": self.low, "high": self.high, **given, **self._extras()}
 
@@ -119,7 +146,7 @@ class Binned(Indicators, Number):
 
 @final
 @dataclass(frozen=True)
-class Spline(Number):
+class Spline(_Directed):
     """A smooth curve of a number: cubic B-splines over low, the declared knots and high.
 
     The features of a number are at least 0 and sum to 1, so their norm is at most 1. Numbers outside the
@@ -173,6 +200,11 @@ class Spline(Number):
 
     def _named(self) -> tuple[str, ...]:
         return tuple(f"{self.name} spline {place}" for place in range(1, len(self.breaks) + 3))
+
+
+def _check_among(column: Any, name: str, words: tuple[str, ...]) -> None:
+    if getattr(column, name) not in (None, *words):
+        raise ParameterError(f"column {column.name!r}: {name} must be {' or '.join(map(repr, words))}.")
 
 
 def _check_range(column: Any) -> None:

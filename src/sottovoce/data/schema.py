@@ -93,8 +93,26 @@ class Schema:
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
+        self._require_shapes()
         self._require_distinct_features()
         writable("a schema", json.dumps(self.to_dict(), ensure_ascii=False))
+
+    def _require_shapes(self) -> None:
+        """Shapes and directions are those of a column's whole effect on one score."""
+        crossed = {name for pair in self.interactions for name in pair}
+        classes = () if self.target is None else self.target.classes or ()
+        for column in self.columns:
+            directed = getattr(column, "monotone", None) is not None
+            if column.name in crossed and (directed or getattr(column, "shape", None) == "curve"):
+                raise ParameterError(
+                    f"column {column.name!r} enters an interaction, so no curve or direction is its own. "
+                    "Leave the interaction out, or the shape and monotone."
+                )
+            if directed and len(classes) > 2:
+                raise ParameterError(
+                    f"column {column.name!r}: monotone is for two classes, a range or counts; of "
+                    f"{len(classes)} classes each has a score of its own."
+                )
 
     def _require_distinct_features(self) -> None:
         """Coefficients are known by the names of features: two of one name could not be told apart."""

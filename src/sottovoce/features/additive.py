@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.layout import RowLayout
-from sottovoce.features.curves import curved, knot_count
+from sottovoce.features.curves import curved, curves_of, declared_curves, knot_count
 from sottovoce.features.marginals import Marginal, read_off
+from sottovoce.features.selection import Bends, gains
 from sottovoce.queries import ColumnMeans
-from sottovoce.risks.staged import StagedRisk
+from sottovoce.risks.staged import Opening, StagedRisk
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
@@ -20,29 +21,45 @@ if TYPE_CHECKING:
     from sottovoce.queries import Queries
     from sottovoce.risks.protocol import ExactRisk
 
-SHARE = 0.05
+SHARE = 0.03
 """Part of the budget for the marginals. Knots need no more precision than a few percent of the records."""
 
 
 @final
 class Additive(StagedRisk):
     """The risk of an additive model over a table: `first` is over rows of `coded(schema)`, and `risk_over`
-    reads the same table by another schema and makes a risk of it."""
+    reads the same table by another schema and makes a risk of it.
+
+    Curves are those of the columns `names`. With `chooses`, a small part of the budget asks which of them are
+    worth one; the others stay lines."""
 
     def __init__(
-        self, schema: Schema, first: ExactRisk, risk_over: Callable[[Schema], ExactRisk], budget: Budget
+        self,
+        schema: Schema,
+        first: ExactRisk,
+        risk_over: Callable[[Schema], ExactRisk],
+        budget: Budget,
+        *,
+        names: frozenset[str],
+        chooses: bool,
     ) -> None:
-        self._schema = schema
+        self._plain = schema
         self._risk_over = risk_over
         self.first = first
+        self._chooses = chooses
         self._knots = knot_count(first.problem.n, mu_of(budget.epsilon, budget.delta), len(schema.columns))
-        self.schema = curved(schema, self._knots)
+        self._names = names
+        self.schema = curved(schema, self._knots, only=names)
         self.marginals: tuple[Marginal, ...] = ()
 
     @property
     def problem(self) -> Problem:
-        """Public constants of the risk to come: wherever knots lie, there are as many features."""
-        before, layout = self.first.problem, RowLayout.of(self.schema)
+        """Public constants of the risk to come: wherever knots lie, there are as many features. Before
+        columns are chosen, those of curves in all of them."""
+        return self._problem_of(self.schema)
+
+    def _problem_of(self, schema: Schema) -> Problem:
+        before, layout = self.first.problem, RowLayout.of(schema)
         return replace(
             before,
             dim=before.outputs * layout.dim,
@@ -50,8 +67,21 @@ class Additive(StagedRisk):
             indicators=layout.indicators,
         )
 
-    def settled(self, ask: Queries) -> ExactRisk:
-        answer = ask.ask(ColumnMeans(), int(SHARE * ask.units_left))
-        self.marginals = read_off(self._schema, answer)
-        self.schema = curved(self._schema, self._knots, self.marginals)
-        return self._risk_over(self.schema)
+    def settled(self, asking: Callable[[ExactRisk], Queries]) -> tuple[ExactRisk, tuple[Opening, ...]]:
+        ask = asking(self.first)
+        whole = ask.units_left
+        answer = ask.ask(ColumnMeans(), int(SHARE * whole))
+        self.marginals = read_off(self._plain, answer)
+        self.schema = curved(self._plain, self._knots, self.marginals, self._names)
+        risk, asked = self._risk_over(self.schema), Opening("marginals", answer.units)
+        if not self._chooses:
+            return risk, (asked,)
+        bends, before = asking(risk), ask.units_left
+        among = Bends.of(self._plain, self.schema, self.marginals)
+        found = gains(bends, among, RowLayout.of(self.schema).unit, whole)
+        chosen = Opening("bends", before - ask.units_left)
+        kept = found.worthwhile(bends, self._problem_of(self._plain).dim) | declared_curves(self._plain)
+        if kept != curves_of(self.schema):
+            self.schema = curved(self._plain, self._knots, self.marginals, kept)
+            risk = self._risk_over(self.schema)
+        return risk, (asked, chosen)

@@ -10,34 +10,47 @@ import numpy as np
 from sottovoce.data.columns import Column
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.errors import ParameterError
+from sottovoce.features.selection import can_choose
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
     from sottovoce.features.marginals import Marginal
+    from sottovoce.losses import Loss
 
-MODELS = ("linear", "additive")
+MODELS = ("linear", "additive", "auto")
 MOST_KNOTS = 12
 EVEN = 0.5
 """Part of a knot's place that follows the declared range instead of the records' ranks."""
 
+_SAMPLED = 0.25
+"""Part of what the chance of a sample costs an unpenalized fit that it costs here: noise is shrunk anyway."""
+
 
 def knot_count(n: int, mu: float, columns: int) -> int:
-    """Knots of each curve: the cube root of n mu over the columns, from 1 to 12.
+    """Knots K of each of c curves, from 1 to 12: least K^-4 / 4 + (c K)^2 / (2 n^2 mu^2) + c K / (8 n).
 
-    A curve's error falls with the square of the knots' distance and its noise grows with their number over
-    (n mu)^2: the two are level at a low power of n mu, of which the third is the one that held on tables."""
-    return int(np.clip(round((n * mu / columns) ** (1.0 / 3.0)), 1, MOST_KNOTS))
+    A curve's error falls with a high power of the knots, of which the fourth is the one that held on tables.
+    Of c K weights the noise for privacy costs the square over (n mu)^2: alone it leaves the cube root of
+    n mu / c. The chance of the sample costs their number over n, so that however large epsilon is, no more
+    than the fifth root of 8 n / c knots are worth having."""
+    knots = np.arange(1, MOST_KNOTS + 1)
+    weights = columns * knots
+    private, sampled = (weights / (n * mu)) ** 2 / 2.0, _SAMPLED * weights / (2.0 * n)
+    return int(knots[np.argmin(knots**-4.0 / 4.0 + private + sampled)])
 
 
-def curved(schema: Schema, knots: int, marginals: tuple[Marginal, ...] = ()) -> Schema:
-    """The schema with a spline in place of each plain number; without marginals, of even knots.
+def curved(
+    schema: Schema, knots: int, marginals: tuple[Marginal, ...] = (), only: frozenset[str] | None = None
+) -> Schema:
+    """The schema with a spline in place of each number that may bend, or of `only` those; without marginals,
+    of even knots.
 
-    Numbers that enter a declared interaction stay lines, as do those declared with a centre or scale."""
-    crossed = {name for pair in schema.interactions for name in pair}
+    Numbers that enter a declared interaction stay lines, as do those declared with a centre or scale, or of
+    linear shape."""
     found = {marginal.name: marginal for marginal in marginals}
     columns: list[Column] = []
     for column in schema.columns:
-        if bends(column) and column.name not in crossed:
+        if bends(column, schema) and (only is None or column.name in only):
             assert isinstance(column, Numeric)
             columns.append(_spline(column, knots, found.get(column.name)))
         else:
@@ -45,16 +58,44 @@ def curved(schema: Schema, knots: int, marginals: tuple[Marginal, ...] = ()) -> 
     return replace(schema, columns=tuple(columns))
 
 
-def bends_of(model: str, schema: Schema) -> bool:
-    """Whether a model of this name has curves for this schema: not if no column may bend."""
+def may_bend(model: str, schema: Schema, loss: Loss, *, inference: bool = False) -> frozenset[str]:
+    """Names of the columns that a model of this name may give a curve: by "auto" those that the schema
+    declares curves where coefficients are inferred, or where the loss leaves nothing to choose by; else all
+    that may bend."""
     if model not in MODELS:
-        raise ParameterError(f"model must be {' or '.join(map(repr, MODELS))}, not {model!r}.")
-    return model == "additive" and curved(schema, 1) != schema
+        raise ParameterError(f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}.")
+    declared = declared_curves(schema)
+    if model == "linear" and declared:
+        raise ParameterError(
+            'the schema declares a column of shape "curve", which a linear model has not. Take model="auto" '
+            'or "additive", or leave the shape out.'
+        )
+    if model == "linear" or (model == "auto" and (inference or not can_choose(loss))):
+        return declared
+    return frozenset(column.name for column in schema.columns if bends(column, schema))
 
 
-def bends(column: Column) -> bool:
-    """Whether a curve takes the place of this column's line."""
-    return isinstance(column, Numeric) and column.centre is None and column.scale is None
+def bends(column: Column, schema: Schema) -> bool:
+    """Whether a curve may take the place of this column's line."""
+    return (
+        isinstance(column, Numeric)
+        and column.centre is None
+        and column.scale is None
+        and column.shape != "linear"
+        and not any(column.name in pair for pair in schema.interactions)
+    )
+
+
+def declared_curves(schema: Schema) -> frozenset[str]:
+    """Names of the numbers whose shape is declared a curve."""
+    return frozenset(
+        column.name for column in schema.columns if isinstance(column, Numeric) and column.shape == "curve"
+    )
+
+
+def curves_of(schema: Schema) -> frozenset[str]:
+    """Names of the columns that are curves."""
+    return frozenset(column.name for column in schema.columns if isinstance(column, Spline))
 
 
 def _spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
@@ -72,4 +113,5 @@ def _spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
         tuple(places.tolist()),
         missing=column.missing,
         indicator=column.indicator,
+        monotone=column.monotone,
     )

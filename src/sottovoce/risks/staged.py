@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
@@ -11,10 +12,18 @@ if TYPE_CHECKING:
     from sottovoce.risks.protocol import ExactRisk
 
 
+class Opening(NamedTuple):
+    """A step of a run before its method begins: what was asked for, and the units that it cost."""
+
+    kind: str
+    units: int
+
+
 class StagedRisk(ABC):
     """`first` is what the opening queries of a run are asked of; `settled` asks them and makes the risk
-    that the rest of the run minimizes. `problem` holds that risk's public constants, known beforehand: all
-    that they can refuse is refused before anything is charged."""
+    that the rest of the run minimizes. `problem` holds the public constants of the widest risk that can come
+    of it: all that they can refuse is refused before anything is charged. Afterwards it holds those of the
+    risk that came, which has as many features or fewer, as the answers released by then say."""
 
     first: ExactRisk
 
@@ -23,5 +32,6 @@ class StagedRisk(ABC):
     def problem(self) -> Problem: ...
 
     @abstractmethod
-    def settled(self, ask: Queries) -> ExactRisk:
-        """The risk with the features that the answers chose."""
+    def settled(self, asking: Callable[[ExactRisk], Queries]) -> tuple[ExactRisk, tuple[Opening, ...]]:
+        """The risk with the features that the answers chose, and what was asked for them; `asking` makes a
+        risk one that can be asked, all within the budget of one run."""
