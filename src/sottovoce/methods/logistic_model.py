@@ -54,11 +54,11 @@ class LogOdds:
 @final
 @dataclass(frozen=True)
 class Secants:
-    """Mean curvature from a part of the way to its end, for each of `LIMITS`: `across` the weights sought,
-    and `along` them, the change of the slope over the way that is left."""
+    """Mean curvature from a part of the way to its end, for each of `LIMITS` in the last axis: `across` the
+    weights sought, and `along` them, the change of the slope over the way that is left."""
 
-    across: Vector
-    along: Vector
+    across: Matrix
+    along: Matrix
 
 
 def log_odds(deviation: float) -> LogOdds:
@@ -66,13 +66,25 @@ def log_odds(deviation: float) -> LogOdds:
     return _at(_step(deviation))
 
 
-def secants(deviation: float, reached: float) -> Secants:
-    """From weights that are `reached` times the true ones, at the nearest twentieth."""
-    return _between(_step(deviation), min(_FARTHEST, max(0, round(reached * _PARTS))))
+def secants(deviation: Vector | float, reached: Vector | float) -> Secants:
+    """From weights that are `reached` times the true ones, at the nearest twentieth; many ways at once."""
+    steps = np.rint(np.log(np.clip(deviation, _SMALLEST, _LARGEST)) * _STEPS_PER_E).astype(int) - _FIRST_STEP
+    parts = np.clip(np.rint(np.multiply(reached, _PARTS)), 0, _FARTHEST).astype(int)
+    missing = np.isnan(_SECANTS[steps, parts, 0, 0])
+    if missing.any():
+        for step, part in {*zip(steps[missing].tolist(), parts[missing].tolist(), strict=True)}:
+            _SECANTS[step, part] = _between(step + _FIRST_STEP, part)
+    found = _SECANTS[steps, parts]
+    return Secants(found[..., 0, :], found[..., 1, :])
 
 
 def _step(deviation: float) -> int:
     return round(math.log(min(_LARGEST, max(_SMALLEST, deviation))) * _STEPS_PER_E)
+
+
+_FIRST_STEP, _LAST_STEP = _step(_SMALLEST), _step(_LARGEST)
+_SECANTS = np.full((_LAST_STEP - _FIRST_STEP + 1, _FARTHEST + 1, 2, LIMITS.size), np.nan)
+"""Found so far: by the step of T, the part of the way, across or along, and the limit."""
 
 
 @lru_cache(maxsize=128)
@@ -88,8 +100,7 @@ def _at(step: int) -> LogOdds:
     return LogOdds(float(_MASS @ (right * (1.0 - right))), bias)
 
 
-@lru_cache(maxsize=4096)
-def _between(step: int, part: int) -> Secants:
+def _between(step: int, part: int) -> Matrix:
     deviation = math.exp(step / _STEPS_PER_E)
     t, reached = deviation * _GRID, part / _PARTS
     right = _sigmoid(t)
@@ -99,7 +110,7 @@ def _between(step: int, part: int) -> Secants:
     way = np.outer(places, t)
     across = np.array([2.0 * weights @ (right * loss.second(way)) @ _MASS for loss in _LOSSES])
     change = np.array([_pull(loss, reached, t, right) - _pull(loss, 1.0, t, right) for loss in _LOSSES])
-    return Secants(across, change / ((1.0 - reached) * deviation**2))
+    return np.stack([across, change / ((1.0 - reached) * deviation**2)])
 
 
 def _pull(loss: Loss, scale: float, t: Vector, right: Vector) -> float:

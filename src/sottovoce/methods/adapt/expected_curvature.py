@@ -127,9 +127,8 @@ class LogisticCurvature(ExpectedCurvature):
             if not np.any(reached):
                 across = np.array([self.at(size) for size in posterior.sizes])
                 return SecantCurvature(across, across, highest)
-            ways = [secants(size, part) for size, part in zip(posterior.sizes, reached, strict=True)]
-            across = self._unit * np.array([way.across[place] for way in ways])
-            along = self._unit * np.array([way.along[place] for way in ways])
+            ways = secants(posterior.sizes, reached)
+            across, along = self._unit * ways.across[:, place], self._unit * ways.along[:, place]
             return SecantCurvature(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
 
         if not place:
