@@ -8,6 +8,7 @@ import json
 import pickle
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,9 @@ from tests import problems
 
 CAP = sv.Budget(8.0, 1e-5)
 LARGE, SMALL = sv.Budget(5.0, 1e-6), sv.Budget(0.01, 1e-6)
+minimize = partial(sv.minimize, method="majorize")
+"""Chains are about what is charged: a quick method serves."""
+
 PRINTED = "(5.00003, 1.08e-06)-differential privacy"
 
 
@@ -33,9 +37,9 @@ def risk() -> sv.Risk:
 def chain(risk: sv.Risk) -> tuple[sv.Ledger, sv.Result, sv.Result]:
     """The attack: a tiny run, stopped at once, hands on the weights of a large one."""
     ledger = sv.Ledger(CAP)
-    first = sv.minimize(risk, budget=LARGE, ledger=ledger)
+    first = minimize(risk, budget=LARGE, ledger=ledger)
     eager = sv.Tolerance(gradient=1e6, curvature=1e6)
-    return ledger, first, sv.minimize(risk, budget=SMALL, ledger=ledger, start=first, tolerance=eager)
+    return ledger, first, minimize(risk, budget=SMALL, ledger=ledger, start=first, tolerance=eager)
 
 
 def test_a_small_run_does_not_launder_the_one_it_started_from(
@@ -84,8 +88,8 @@ def test_a_chain_goes_on_through_a_file(
     second.save(tmp_path / "run.json")
     loaded = sv.Result.load(tmp_path / "run.json")
     assert (loaded.lineage, loaded.guarantee) == (second.lineage, second.guarantee)
-    third = sv.minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger, start=loaded)
-    direct = sv.minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger, start=second)
+    third = minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger, start=loaded)
+    direct = minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger, start=second)
     assert third.guarantee == direct.guarantee
     assert third.guarantee.runs == 3
     assert third.guarantee.epsilon > second.guarantee.epsilon
@@ -93,7 +97,7 @@ def test_a_chain_goes_on_through_a_file(
 
 def test_runs_have_names_of_their_own(risk: sv.Risk) -> None:
     ledger = sv.Ledger(CAP)
-    runs = {sv.minimize(risk, budget=SMALL, ledger=ledger).lineage[0].run for _ in range(3)}
+    runs = {minimize(risk, budget=SMALL, ledger=ledger).lineage[0].run for _ in range(3)}
     assert len(runs) == 3
 
 
@@ -116,21 +120,21 @@ def test_weights_are_known_for_the_result_they_came_from(
 ) -> None:
     ledger, first, _ = chain
     kept = hand_on(first), first
-    again = sv.minimize(risk, budget=SMALL, ledger=ledger, start=kept[0])
+    again = minimize(risk, budget=SMALL, ledger=ledger, start=kept[0])
     assert again.guarantee.runs == 2
     assert again.guarantee.epsilon > 5.0
     with pytest.raises(sv.errors.LedgerError, match="not charged to the ledger"):
-        sv.minimize(risk, budget=SMALL, start=kept[0])
+        minimize(risk, budget=SMALL, start=kept[0])
     with pytest.raises(sv.errors.LedgerError, match="not charged to the ledger"):
-        sv.minimize(risk, budget=SMALL, ledger=sv.Ledger(CAP), start=kept[0])
+        minimize(risk, budget=SMALL, ledger=sv.Ledger(CAP), start=kept[0])
 
 
 def test_weights_of_a_simulated_result_cannot_start_a_private_run(risk: sv.Risk) -> None:
     ledger = sv.Ledger(CAP)
-    shown = sv.minimize(risk, budget=LARGE, ledger=ledger, simulate=1)
+    shown = minimize(risk, budget=LARGE, ledger=ledger, simulate=1)
     with pytest.raises(sv.errors.LedgerError, match="simulated"):
-        sv.minimize(risk, budget=SMALL, ledger=ledger, start=shown.weights)
-    again = sv.minimize(risk, budget=LARGE, ledger=ledger, simulate=1, start=shown)
+        minimize(risk, budget=SMALL, ledger=ledger, start=shown.weights)
+    again = minimize(risk, budget=LARGE, ledger=ledger, simulate=1, start=shown)
     assert again.guarantee.runs == 2
     assert "nothing is private" in str(again.guarantee)
 
@@ -158,7 +162,7 @@ def test_a_file_from_before_still_loads_and_says_what_it_does_not_know(
     assert UNLISTED in old.caveats
     assert (old.guarantee.epsilon, old.guarantee.runs) == (5.0, 1)
     assert sv.Result.from_dict(old.to_dict()).caveats == old.caveats
-    after = sv.minimize(risk, budget=SMALL, ledger=ledger, start=old)
+    after = minimize(risk, budget=SMALL, ledger=ledger, start=old)
     assert after.guarantee.epsilon >= 5.01
     assert after.guarantee.delta >= 2e-6
 
@@ -185,7 +189,7 @@ def test_a_file_whose_guarantee_does_not_cover_its_runs_is_refused(
 def test_only_results_of_the_chain_are_counted_in(risk: sv.Risk) -> None:
     """Runs beside it share the ledger, whose cap covers them; the promise about this result does not grow."""
     ledger = sv.Ledger(CAP)
-    sv.minimize(risk, budget=LARGE, ledger=ledger)
-    alone = sv.minimize(risk, budget=SMALL, ledger=ledger)
+    minimize(risk, budget=LARGE, ledger=ledger)
+    alone = minimize(risk, budget=SMALL, ledger=ledger)
     assert (alone.guarantee.epsilon, alone.guarantee.runs) == (0.01, 1)
     assert (alone.guarantee.cap_epsilon, alone.guarantee.cap_delta) == (8.0, 1e-5)

@@ -16,7 +16,7 @@ from tests.tables import TWO, write
 
 BUDGET = ("--epsilon", "2", "--delta", "1e-5")
 CHARGED = ("--ledger", "budget.db", "--dataset", "claims")
-FIT = ("fit", "claims.csv", "--schema", "schema.toml", *BUDGET)
+FIT = ("fit", "claims.csv", "--schema", "schema.toml", "--method", "majorize", *BUDGET)
 Spell = Callable[[Path], str]
 
 
@@ -224,7 +224,18 @@ def test_a_data_set_without_a_ledger_is_refused(shell: Shell, command: tuple[str
 def test_a_weak_budget_is_said_to_be_once_on_the_console_in_the_result_and_in_the_report(
     shell: Shell, epsilon: str, delta: str, words: str
 ) -> None:
-    told = ("fit", "claims.csv", "--schema", "schema.toml", "--epsilon", epsilon, "--delta", delta)
+    told = (
+        "fit",
+        "claims.csv",
+        "--schema",
+        "schema.toml",
+        "--method",
+        "majorize",
+        "--epsilon",
+        epsilon,
+        "--delta",
+        delta,
+    )
     code, said = shell(*told, "-o", "model.json", "--report", "page.html")
     assert code == 0
     assert said.count(words) == 1
@@ -239,7 +250,18 @@ def test_a_weak_budget_is_said_to_be_once_on_the_console_in_the_result_and_in_th
 
 @pytest.mark.parametrize("budget", [("10", "1e-4"), ("1", "0.00099"), ("1", "1/n^1.5")])
 def test_a_usual_budget_passes_without_a_word(shell: Shell, budget: tuple[str, str]) -> None:
-    told = ("fit", "claims.csv", "--schema", "schema.toml", "--epsilon", budget[0], "--delta", budget[1])
+    told = (
+        "fit",
+        "claims.csv",
+        "--schema",
+        "schema.toml",
+        "--method",
+        "majorize",
+        "--epsilon",
+        budget[0],
+        "--delta",
+        budget[1],
+    )
     assert "Caveat" not in shell(*told, "-o", "model.json")[1]
     assert sv.Model.load("model.json").result.caveats == ()
 
@@ -251,5 +273,16 @@ def test_a_weak_cap_is_said_to_be_when_it_is_fixed(shell: Shell) -> None:
 
 
 def test_a_simulated_run_promises_nothing_that_could_be_weak(shell: Shell) -> None:
-    told = ("fit", "claims.csv", "--schema", "schema.toml", "--epsilon", "20", "--delta", "1e-5")
+    told = (
+        "fit",
+        "claims.csv",
+        "--schema",
+        "schema.toml",
+        "--method",
+        "majorize",
+        "--epsilon",
+        "20",
+        "--delta",
+        "1e-5",
+    )
     assert "promises little" not in shell(*told, "--simulate", "1", "-o", "model.json")[1]

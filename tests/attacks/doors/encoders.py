@@ -176,7 +176,7 @@ def _trained(schema: sv.Schema) -> sv.Model:
         )
         risk = sv.SoftmaxRisk(records) if len(labels) > 2 else sv.Risk(records, sv.losses.Logistic())
     return sv.Model(
-        result=sv.minimize(risk, budget=sv.Budget(1.0, 1e-5), simulate=0),
+        result=sv.minimize(risk, budget=sv.Budget(1.0, 1e-5), method="majorize", simulate=0),
         schema=schema,
         loss="logistic" if aim.classes else "pseudo-huber",
         dataset="doors",

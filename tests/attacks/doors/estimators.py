@@ -73,9 +73,10 @@ def _fitted(dim: int, classes: int) -> Any:
     rng = np.random.default_rng(dim)
     X = rng.normal(size=(60, dim))
     if not classes:
-        return sv.PrivateRegressor(target=(-2.0, 2.0), simulate=0, **_SHARED).fit(X, rng.normal(size=60))
-    labels = tuple(range(classes))
-    return sv.PrivateClassifier(classes=labels, simulate=0, **_SHARED).fit(X, rng.integers(classes, size=60))
+        regressor = sv.PrivateRegressor(target=(-2.0, 2.0), method="majorize", simulate=0, **_SHARED)
+        return regressor.fit(X, rng.normal(size=60))
+    classifier = sv.PrivateClassifier(classes=tuple(range(classes)), method="majorize", simulate=0, **_SHARED)
+    return classifier.fit(X, rng.integers(classes, size=60))
 
 
 def _predict(draw: Draw) -> Pair:

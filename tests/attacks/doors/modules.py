@@ -223,6 +223,6 @@ def _types(draw: Draw) -> Pair:
 
 
 DOORS = (
-    Door("torch: modules and examples", _modules, 60),
+    Door("torch: modules and examples", _modules, 30),
     Door("torch: types of cells", _types, 20),
 )

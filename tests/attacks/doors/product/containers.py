@@ -473,7 +473,7 @@ CONTAINERS: tuple[Container, ...] = (
     Container("Arrow stream", ("arrow",), _chunked, _streamed, 80),
     Container("Arrow table, encoder", ("arrow",), _arrow, _encoded, 80),
     Container("Parquet file", ("arrow",), _parquet, _read_file, 120),
-    Container("Parquet records", ("arrow",), _parquet, _read_parquet, 60),
+    Container("Parquet records", ("arrow",), _parquet, _read_parquet, 30),
     Container("Parquet folder", ("arrow",), _folder, _read_parquet, 60),
     Container("Parquet folder, types differ", ("arrow",), _folder, _read_parquet, 60, mixed=True),
     Container(
