@@ -103,8 +103,9 @@ def fit(
 
     A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
     schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
-    train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]) or counts
-    (loss "poisson"). A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear"; "additive",
+    train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]), counts
+    (loss "poisson"), or a time to event, of which each record becomes a row for each declared interval at
+    risk. A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear"; "additive",
     where every number is a curve over its declared range; or "auto", where those are that are worth it. A
     small part of the budget then asks how records spread over each column, which the model holds as
     `marginals`, and by "auto" which columns bend; with `inference`, "auto" bends those declared alone. A
@@ -148,6 +149,8 @@ def fit(
         dask = "local"
     if share and dask is not None:
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
+    if aim.survival is not None:
+        model = timed(model, evaluated=bool(share), dask=dask is not None)
     require_projectable(schema, inference)
     bent = may_bend(model, schema, chosen, inference=inference > 0.0)
     test: Table | None = None
@@ -161,7 +164,7 @@ def fit(
 
         def read(declared: Schema) -> Records:
             nonlocal parting, test
-            if client is None and not share and _is_parquet_file(table):
+            if client is None and not share and aim.survival is None and _is_parquet_file(table):
                 return training_records.of_parquet(table, declared, aim, persons, invalid, spool, progress)
             with waiting(progress, f"reading {_called(table)}"):
                 if client is not None:
@@ -235,6 +238,20 @@ def fit(
     return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 
 
+def timed(model: str, *, evaluated: bool, dask: bool) -> str:
+    """The kind of model of a time to event; what is not offered for it is refused before the first charge."""
+    if evaluated:
+        raise ParameterError(
+            "evaluate measures predictions of one row a record, and a time to event has several. Leave it "
+            "out; survival curves come with intervals."
+        )
+    if dask:
+        raise ParameterError("the rows of a time to event are made here: read the table without Dask.")
+    if model not in ("linear", "auto"):
+        raise ParameterError('a time to event has model="linear"; declare splines for curves of a number.')
+    return "linear"
+
+
 def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
     """Names of a table's columns where they can be had without reading from it; a stream is read once."""
     if isinstance(table, str | os.PathLike):
@@ -299,6 +316,8 @@ def _named_loss(text: str | None, aim: Target) -> tuple[str, losses.Loss]:
                 "high of a number, and no count."
             )
         return POISSON, losses.Poisson(aim.high)
+    if aim.survival is not None and text not in (None, LOGISTIC):
+        raise ParameterError(f"loss {text!r} does not fit a time to event; its link says the rest.")
     name = text or (LOGISTIC if aim.classes is not None else ROBUST)
     loss = losses.by_text(name)
     wanted = losses.Kind.MARGIN if aim.classes is not None else losses.Kind.RESIDUAL

@@ -191,6 +191,19 @@ class Model(ShownModel):
             return np.exp(-np.logaddexp(0.0, -scores))
         return scores if self.is_classifier else self._numbers(scores)
 
+    def survival(self, table: Any) -> Matrix:
+        """The chance of each row to live past the end of each interval, of a model of a time to event."""
+        from sottovoce.exports.survival import survival
+
+        return survival(self, table)
+
+    def survival_curves(self, table: Any, level: float = 0.95) -> Matrix:
+        """The chance of each row to live past the end of each interval, and its lower and upper end, of a
+        model of a time to event: rows by intervals by 3; NaN where it is not determined."""
+        from sottovoce.exports.survival import survival_curves
+
+        return survival_curves(self, table, level)
+
     def terms(self, against: str | Sequence[str] = (), per: Mapping[str, float] | None = None) -> UserTerms:
         """Coefficients per unit of each column, categories against references declared or named here."""
         from sottovoce.exports.units import terms_of

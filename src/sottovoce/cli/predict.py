@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,9 +28,10 @@ def predict(
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import place_for, require_free
-    from sottovoce.cli.predictions import as_csv
+    from sottovoce.cli.predictions import as_csv, survival_csv
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
+    from sottovoce.data.sources import open_source
     from sottovoce.files import write
     from sottovoce.model import Model
     from sottovoce.report.progress import waiting
@@ -38,10 +39,14 @@ def predict(
     require_free((output,), inputs=(model, data), force=force)
     loaded = Model.load(model)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        rows = tables.read(
-            table_of(data, query), loaded.schema, target=False, delimiter=delimiter, dtype=float
-        ).features
-        content = as_csv(loaded, rows)
+        asked = table_of(data, query)
+        if loaded.schema.target is not None and loaded.schema.target.survival is not None:
+            rows = loaded.survival(open_source(asked, delimiter=delimiter))
+            content = survival_csv(loaded.schema.target.survival.grid, rows)
+        else:
+            options: dict[str, Any] = {"target": False, "delimiter": delimiter, "dtype": float}
+            rows = tables.read(asked, loaded.schema, **options).features
+            content = as_csv(loaded, rows)
     with place_for(output, force=force) as place:
         write(place, content)
     if as_json:

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.reading import Reading
+from sottovoce.data.survival import Survival
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.weights import declared_class_weights
 from sottovoce.errors import ParameterError
 
 LARGEST_BOUND = 1e30
+SHORTEST = 1e-12
+"""No exposure below it counts."""
 LARGEST_NUMBER = 2.0**53
 """Largest number that may be a category: beyond it, distinct integers are one float."""
 
@@ -166,7 +169,16 @@ class Target:
 
     `class_weight`: what records of each class count, {label: weight} with 1 for those left out, kept in the
     order of the classes; only ratios matter. `typical`: a usual count, or of two classes the share of the
-    second, from what is known without the data: forecasts of standard errors need it."""
+    second, from what is known without the data: forecasts of standard errors need it.
+
+    `exposure` is the column of how long, or how much, a count was under observation, in (0, exposure_high]:
+    longer ones count as that, and rows of less than `exposure_low` count nothing. What is predicted is then
+    the rate, counts per unit of exposure, and `high` is the largest rate. A record of count y and exposure e
+    enters as the rate y/e, clipped to [0, high], counting q = e/exposure_high: q (g(t) - (y/e) t / high) is
+    the Poisson likelihood with offset log e over exposure_high, where no rate is clipped. Rate and q
+    are functions of their record alone and q is in [0, 1], so `weights.counts` has the sensitivity.
+
+    `survival`: the column says whether an event happened, the second class, by the time named there."""
 
     name: str
     classes: tuple[Label, ...] | None = None
@@ -175,11 +187,16 @@ class Target:
     class_weight: tuple[float, ...] | Mapping[Label, float] | None = field(default=None, kw_only=True)
     count: bool = field(default=False, kw_only=True)
     typical: float | None = field(default=None, kw_only=True)
+    exposure: str | None = field(default=None, kw_only=True)
+    exposure_low: float = field(default=0.0, kw_only=True)
+    exposure_high: float | None = field(default=None, kw_only=True)
+    survival: Survival | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
         if self.count:
             self._declare_count()
+        self._declare_exposure()
         if self.typical is not None:
             self._declare_typical()
         ranged = self.low is not None and self.high is not None
@@ -202,6 +219,11 @@ class Target:
             object.__setattr__(self, "high", declared.high)
         if self.class_weight is not None:
             object.__setattr__(self, "class_weight", self._declared_weights())
+        if self.survival is not None and (len(self.classes or ()) != 2 or self.class_weight is not None):
+            raise ParameterError(
+                f"target {self.name!r}: a time to event has two classes, that it did not happen and that it "
+                "did, in this order, and no class_weight."
+            )
 
     def _declare_count(self) -> None:
         if self.classes is not None or self.low not in (None, 0) or self.high is None or not self.high >= 1:
@@ -210,6 +232,41 @@ class Target:
                 'more: type = "count", high = 20. Larger ones are clipped to it.'
             )
         object.__setattr__(self, "low", 0.0)
+
+    def _declare_exposure(self) -> None:
+        where = f"target {self.name!r}: exposure"
+        if self.exposure is None:
+            if self.exposure_high is not None or self.exposure_low != 0.0:
+                raise ParameterError(
+                    f"{where} is the column that exposure_low and exposure_high bound: name it."
+                )
+            return
+        check_name(self.exposure)
+        if not self.count or self.exposure_high is None:
+            raise ParameterError(
+                f'{where} goes with type = "count" and exposure_high, the longest there can be; high is then '
+                "the largest rate per unit of it."
+            )
+        low = declared_number(self.exposure_low, f"{where}_low")
+        high = declared_number(self.exposure_high, f"{where}_high")
+        if not 0.0 <= low < high or not high >= SHORTEST:
+            raise ParameterError(f"{where}_low must be at least 0 and below exposure_high. Change the unit.")
+        object.__setattr__(self, "exposure_low", low)
+        object.__setattr__(self, "exposure_high", high)
+
+    def rates(self, counts: Vector, exposures: Vector) -> Vector:
+        """Counts per unit of exposure, entry by entry; 0 where there is none, when the row counts nothing."""
+        seen = np.isfinite(exposures) & (exposures > max(self.exposure_low, SHORTEST))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = counts / np.minimum(np.where(seen, exposures, 1.0), self.exposure_high or 1.0)
+        return np.where(np.isnan(counts), np.nan, np.where(seen, np.nan_to_num(found), 0.0))
+
+    def exposed(self, exposures: Vector) -> Vector:
+        """e/exposure_high within [0, 1], 0 below the least that counts, NaN where an entry is no number."""
+        assert self.exposure_high is not None
+        seen = exposures > max(self.exposure_low, SHORTEST)
+        shares = np.where(seen, np.minimum(exposures, self.exposure_high) / self.exposure_high, 0.0)
+        return np.where(np.isfinite(exposures), shares, np.nan)
 
     def _declare_typical(self) -> None:
         where = f"target {self.name!r}: typical"
@@ -281,8 +338,17 @@ class Target:
 
     def to_dict(self) -> dict[str, Any]:
         if self.count:
-            usual = {} if self.typical is None else {"typical": self.typical}
+            usual: dict[str, Any] = {} if self.typical is None else {"typical": self.typical}
+            if self.exposure is not None:
+                least = {"exposure_low": self.exposure_low} if self.exposure_low else {}
+                usual |= {"exposure": self.exposure, **least, "exposure_high": self.exposure_high}
             return {"column": self.name, "type": "count", "high": self.high, **usual}
+        if self.survival is not None and self.classes is not None:
+            usual = {} if self.typical is None else {"typical": self.typical}
+            entry = {} if self.survival.entry is None else {"entry": self.survival.entry}
+            told = {"time": self.survival.time, **entry, "grid": list(self.survival.grid)}
+            told |= {"link": self.survival.link, "classes": list(self.classes)}
+            return {"event": self.name, "type": "survival", **told, **usual}
         if self.classes is not None:
             weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}
             usual = {} if self.typical is None else {"typical": self.typical}

@@ -12,6 +12,7 @@ from sottovoce.data.validation import (
     checked_nonzeros,
     checked_radius,
     declaration_of,
+    require_plain,
     require_rule_for_invalid,
 )
 from sottovoce.data.weights import declared_cap
@@ -108,6 +109,7 @@ class Doors:
                 raise ParameterError(
                     "with a schema that declares a target, pass no labels, target or intercept."
                 )
+            require_plain(schema)
             labels, target = schema.target.classes, schema.target.range
         declared = declaration_of(labels, target)
         options = {"radius": checked_radius(radius), "labels": labels, "target": target, "invalid": invalid}

@@ -16,6 +16,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
+from sottovoce.data.survival import PERSON, Periods
 from sottovoce.data.tables import Rule, Table, encoded_columns, encoded_rows
 from sottovoce.errors import DataError, ParameterError
 
@@ -47,16 +48,16 @@ def read(
         raise ParameterError("the schema declares no target. Add a [target] section.")
     aim = schema.target if target else None
     encode_part = partial(encoded_rows, dtype=dtype)
-    parts, keys = _parts(table, schema, aim, weighted, invalid, delimiter, encode_part)
-    return _whole(_joined([part.features for part in parts]), parts, keys)
+    parts, held = _parts(table, schema, aim, weighted, invalid, delimiter, encode_part)
+    return _whole(_joined([part.features for part in parts]), parts, held)
 
 
 def read_compact(table: Any, schema: Schema, *, invalid: str = "raise", delimiter: str = ",") -> Table:
     """As `read`, with the target and what rows count, as compact rows: nothing is ever held dense."""
     if schema.target is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
-    parts, keys = _parts(table, schema, schema.target, True, invalid, delimiter, encoded_columns)
-    return _whole(Compact.joined(RowLayout.of(schema), [part.features for part in parts]), parts, keys)
+    parts, held = _parts(table, schema, schema.target, True, invalid, delimiter, encoded_columns)
+    return _whole(Compact.joined(RowLayout.of(schema), [part.features for part in parts]), parts, held)
 
 
 def _parts(
@@ -67,10 +68,16 @@ def _parts(
     invalid: str,
     delimiter: str,
     encode_part: Callable[..., Table],
-) -> tuple[list[Table], list[str | None] | None]:
-    """What is made of each chunk of a table, and its persons' keys."""
+) -> tuple[list[Table], dict[str, Any]]:
+    """What is made of each chunk of a table, and whose rows they are."""
     if invalid not in ("raise", "zero"):
         raise ParameterError('invalid must be "raise" (refuse the file) or "zero" (blank the row).')
+    source = open_source(table, delimiter=delimiter)
+    survival = None if aim is None else aim.survival
+    periods = None if survival is None else Periods(source, schema)
+    if periods is not None:
+        source, schema = periods, schema.of_periods
+    alone = periods is not None and schema.person == PERSON
     keyed_by = schema.keyed_by if aim else ()
     weighted = weighted and aim is not None and schema.is_weighted
     weighed_by = schema.weighed_by if weighted else ()
@@ -78,7 +85,6 @@ def _parts(
     parts: list[Table] = []
     keys: list[str | None] = []
     n = 0
-    source = open_source(table, delimiter=delimiter)
     rule = Rule(lenient=invalid == "zero", typed=source.typed)
     for rows, column_of in source.chunks(wanted):
         if not rule.lenient:
@@ -86,22 +92,26 @@ def _parts(
         parts.append(encode_part(rows, column_of, schema, aim, rule, weighted))
         n += rows
         for name in keyed_by:
-            if source.typed:
+            if source.typed and not alone:
                 require_key_type(column_of(name), name)
             keys.extend(read_keys(column_of(name), rows))
     if not n:
         raise DataError("the table has no rows.")
-    return parts, keys if keyed_by else None
+    return parts, {
+        "keys": keys if keyed_by else None,
+        "quota": 1 if survival is None else len(survival.grid),
+        "records": periods.records if periods is not None and alone else None,
+    }
 
 
-def _whole(features: Any, parts: list[Table], keys: list[str | None] | None) -> Table:
+def _whole(features: Any, parts: list[Table], held: dict[str, Any]) -> Table:
     targets = [part.target for part in parts if part.target is not None]
     counts = [part.counts for part in parts if part.counts is not None]
     return Table(
         features,
         np.concatenate(targets) if targets else None,
-        keys,
-        np.concatenate(counts) if counts else None,
+        counts=np.concatenate(counts) if counts else None,
+        **held,
     )
 
 
@@ -130,10 +140,8 @@ def bounded(
         target=declared.target.range,
         constant=True,
         **weighing,
-        groups=held.keys,
-        persons=persons,
         invalid=invalid,
-    )
+    ).of_persons(held.keys, persons or held.records, invalid, held.quota)
 
 
 def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
@@ -151,10 +159,8 @@ def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
         target=None if classes else aim.mapped,
         constant=True,
         **table.weighing,
-        groups=table.keys,
-        persons=persons,
         invalid=invalid,
-    )
+    ).of_persons(table.keys, persons or table.records, invalid, table.quota)
 
 
 def require_one_weighing(schema: Schema, sample_weight: Any) -> None:

@@ -45,12 +45,7 @@ _PERSON = re.compile(rf"({_PEOPLE})s?([-_. ]?({_KEYS}))?|({_KEYS})[-_. ]({_PEOPL
 def persons_unnamed(schema: Schema, names: Iterable[Any]) -> str:
     """What to say, before anything is charged, of a column that seems to hold persons' keys and that the
     schema does not name; empty where there is none. Decided by the header, which is public."""
-    declared = {
-        *schema.names,
-        *schema.keyed_by,
-        *schema.weighed_by,
-        *((schema.target.name,) if schema.target else ()),
-    }
+    declared = {*schema.read_columns}
     given = [name for name in names if isinstance(name, str)]
     if schema.person is not None or not declared <= {name.strip() for name in given} | set(given):
         return ""

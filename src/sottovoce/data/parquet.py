@@ -138,8 +138,12 @@ class ParquetSource(Sealed):
         chunks = (chunk for file in self.files for chunk in _batches(file, 0, names)) if names else ()
         parts = list[Vector]()
         for chunk in chunks:
-            require_type(chunk.column(0), self.schema, names[0])
-            parts.append(self.schema.weights(chunk.column(0)))
+            held = dict(zip(self.schema.weighed_by, chunk.columns, strict=True))
+            for name, column in held.items():
+                require_type(column, self.schema, name)
+            found = self.schema.weights(held.__getitem__)
+            assert found is not None
+            parts.append(found)
         return self.schema.counts(len(codes), np.concatenate(parts) if parts else None, codes)
 
     def _chunks(self, first: int) -> Generator[Any, None, None]:
@@ -240,7 +244,9 @@ def _one(batches: list[Any]) -> Piece:
 
 
 def _wanted(schema: Schema) -> tuple[str, ...]:
-    return (*schema.names, *([schema.target.name] if schema.target else []))
+    aim = schema.target
+    exposure = () if aim is None or aim.exposure is None else (aim.exposure,)
+    return (*schema.names, *([aim.name] if aim else []), *exposure)
 
 
 def _batches(

@@ -31,6 +31,7 @@ from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
 from sottovoce.data.validation import (
     checked_radius,
     declaration_of,
+    require_plain,
     require_rule_for_invalid,
     require_usable,
 )
@@ -61,6 +62,7 @@ def bounded(
     aim = declared_columns.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
+    require_plain(declared_columns)
     if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
         raise ParameterError("memory must be a whole number of bytes, at least 0.")
     folder = spool_folder(spool)

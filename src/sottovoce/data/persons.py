@@ -44,29 +44,33 @@ LIGHTEST = 1.0 - 2.0**-48
 class Persons(Sealed):
     """The person of every row, as a number below n; -1 where the key is missing.
 
-    `declared`: n was declared and not counted, as zero-out needs: the number of keys differs by one there."""
+    `declared`: n was declared and not counted, as zero-out needs: the number of keys differs by one there.
+    `quota`: a row counts no more than one of so many, however few its person has."""
 
-    __slots__ = ("_owners", "_starts", "declared", "n")
+    __slots__ = ("_owners", "_quota", "_starts", "declared", "n")
 
     def __init__(
-        self, owners: NDArray[np.int64], starts: NDArray[np.int64], n: int, *, declared: bool
+        self, owners: NDArray[np.int64], starts: NDArray[np.int64], n: int, *, declared: bool, quota: int = 1
     ) -> None:
         self._owners = owners
         self._starts = starts
         self.n = n
         self.declared = declared
+        self._quota = quota
 
     @classmethod
-    def given(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons | None:
+    def given(
+        cls, groups: Any, rows: int, declared: int | None, *, lenient: bool, quota: int = 1
+    ) -> Persons | None:
         """`of` these keys; None where none are given, when each row is a record by itself."""
         if groups is not None:
-            return cls.of(groups, rows, declared, lenient=lenient)
+            return cls.of(groups, rows, declared, lenient=lenient, quota=quota)
         if declared is not None:
             raise ParameterError("persons counts the people named by groups: pass groups too.")
         return None
 
     @classmethod
-    def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool) -> Persons:
+    def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool, quota: int = 1) -> Persons:
         """Read a key for every row. A missing one (None, NaN, blank, neither text nor number) is refused, or,
         if `lenient`, its row counts 0: it never becomes a person of its own. Then n must be declared: someone
         whose only row has no key would otherwise change it."""
@@ -92,17 +96,19 @@ class Persons(Sealed):
         if declared is None:
             if not counted:
                 raise DataError("no row has a person's key.")
-            return cls(owners, starts, counted, declared=False)
+            return cls(owners, starts, counted, declared=False, quota=quota)
         if isinstance(declared, bool) or not isinstance(declared, Integral) or declared < 1:
             raise ParameterError("persons, how many there are, must be a whole number of at least 1.")
         if counted > declared:
             raise DataError("there are more persons than declared. Declare an upper bound that is public.")
-        return cls(owners, starts, int(declared), declared=True)
+        return cls(owners, starts, int(declared), declared=True, quota=quota)
 
     def shares(self) -> Vector:
-        """What each row counts: 1 if it is its person's only one, (1 - 2^-50)/m if there are m, else 0."""
+        """What each row counts: (1 - 2^-50)/max(m, quota) if its person has m, 1 if both are 1, else 0.
+
+        m of them sum to 1 at most: a person's part in a sum lies in the convex hull of row terms and 0."""
         held = np.maximum(self._owners, 0)
-        rows = np.bincount(held[self._owners >= 0], minlength=self.n)[held]
+        rows = np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self._quota)
         shares = np.where(rows == 1, 1.0, (1.0 - SHARE_MARGIN) / np.maximum(rows, 1))
         return np.where(self._owners < 0, 0.0, shares)
 

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -20,8 +20,9 @@ from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.reading import Reading
 from sottovoce.data.schema_file import column_of, lines_of, parsed, table_of, target_of
+from sottovoce.data.survival import AT_RISK, INTERVAL, PERSON
 from sottovoce.data.template import quoted, template
-from sottovoce.data.weights import counts, declared_cap
+from sottovoce.data.weights import counts, counts_of, declared_cap
 from sottovoce.errors import ParameterError
 from sottovoce.inference.terms import checked_within
 
@@ -63,7 +64,13 @@ class Schema:
             raise ParameterError(
                 'target must be Target("name", classes=(...)) or Target("name", low=, high=).'
             )
+        survival = None if self.target is None else self.target.survival
+        if survival is not None:
+            interval = Categorical(INTERVAL, survival.intervals)
+            if interval not in columns:
+                columns = (*columns, interval)
         names = [column.name for column in columns] + ([self.target.name] if self.target else [])
+        names += [*survival.columns] if survival is not None else []
         for special in (*self.keyed_by, *self.weighed_by):
             check_name(special)
             names.append(special)
@@ -71,7 +78,7 @@ class Schema:
             if names.count(name) > 1:
                 raise ParameterError(
                     f"{name!r} is declared twice. A column is a feature, the target, the person or the "
-                    "weight, once."
+                    "weight or exposure, once."
                 )
         if (self.weight is None) != (self.weight_cap is None):
             raise ParameterError(
@@ -86,10 +93,14 @@ class Schema:
         object.__setattr__(self, "missing", declared_missing(self.missing, "the schema"))
         if not isinstance(self.trim, bool) or not isinstance(self.fold, bool):
             raise ParameterError("trim and fold must be true or false.")
+        if survival is not None and {*survival.columns} & {*self.names}:
+            raise ParameterError("the time to an event, or of entry, is read for a feature too.")
         if self.person in self.names:
             raise ParameterError(f"{self.person!r} is read for a feature and names the person.")
         if self.weight in self.names:
             raise ParameterError(f"{self.weight!r} is read for a feature and holds the weights.")
+        if self.target is not None and self.target.exposure in self.names:
+            raise ParameterError(f"{self.target.exposure!r} is read for a feature and holds the exposures.")
         if self.target is not None and self.target.name in self.names:
             raise ParameterError(f"{self.target.name!r} is read for a feature and is the target.")
         object.__setattr__(self, "interactions", self._declared_pairs())
@@ -143,6 +154,26 @@ class Schema:
         return tuple((first, second) for first, second in pairs)
 
     @property
+    def declared_columns(self) -> tuple[Column, ...]:
+        """The columns but that of intervals, which a time to event adds."""
+        timed = self.target is not None and self.target.survival is not None
+        return tuple(column for column in self.columns if not (timed and column.name == INTERVAL))
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """Every column of the table that is read, features or not."""
+        aim = self.target
+        told = () if aim is None else (aim.name, *(aim.survival.columns if aim.survival else ()))
+        sources = (column.source for column in self.declared_columns)
+        return tuple(dict.fromkeys((*sources, *told, *self.keyed_by, *self.weighed_by)))
+
+    @property
+    def of_periods(self) -> Schema:
+        """The schema of the rows that a time to event makes of records, see `survival.Periods`."""
+        person = PERSON if self.person is None else self.person
+        return replace(self, person=person, weight=AT_RISK, weight_cap=self.weight_cap or 1.0)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Columns of the table that features are read from, each once."""
         return tuple(dict.fromkeys(column.source for column in self.columns))
@@ -188,22 +219,34 @@ class Schema:
 
     @property
     def weighed_by(self) -> tuple[str, ...]:
-        """The column of weights, if there is one."""
-        return () if self.weight is None else (self.weight,)
+        """The columns that say what rows count: of weights and of exposures, if there are any."""
+        exposure = None if self.target is None else self.target.exposure
+        return tuple(name for name in (self.weight, exposure) if name is not None)
 
     @property
     def is_weighted(self) -> bool:
         """Whether rows count by a column or by their class."""
-        return self.weight is not None or (self.target is not None and self.target.class_weight is not None)
+        return bool(self.weighed_by) or (self.target is not None and self.target.class_weight is not None)
 
-    def weights(self, column: Any) -> Vector:
-        """The cells of the column of weights; NaN where one is no number or means missing."""
+    def numbers(self, column: Any) -> Vector:
+        """The cells of a column of weights or exposures; NaN where one is no number or means missing."""
         return Reading(self.spelling, self.missing).numbers(column)
 
+    def weights(self, column_of: Callable[[str], Any]) -> Vector | None:
+        """What rows count by their weight over its cap and by their exposure over the longest, within [0, 1];
+        NaN where a cell is no number. None where neither is declared."""
+        found: Vector | None = None
+        if self.weight is not None:
+            found = counts_of(self.numbers(column_of(self.weight)), self.weight_cap or 1.0)
+        if self.target is not None and self.target.exposure is not None:
+            shares = self.target.exposed(self.numbers(column_of(self.target.exposure)))
+            found = shares if found is None else found * shares
+        return found
+
     def counts(self, n: int, weights: Vector | None, codes: Codes) -> Vector:
-        """What n rows count by these weights and places among the classes, see `weights.counts`."""
+        """What n rows count by `weights` and by their places among the classes, see `weights.counts`."""
         shares = self.target.class_weights if self.target else ()
-        return counts(n, weights=weights, cap=self.weight_cap or 1.0, codes=codes, class_weights=shares)
+        return counts(n, weights=weights, cap=1.0, codes=codes, class_weights=shares)
 
     def labels_of(self, name: str) -> tuple[Label, ...] | None:
         """Declared categories or classes of a column; None where it is declared a number."""
@@ -226,7 +269,7 @@ class Schema:
         raw |= {} if self.person is None else {"person": self.person}
         raw |= {} if self.weight is None else {"weight": self.weight, "weight_cap": self.weight_cap}
         raw |= {} if self.within is None else {"within": self.within}
-        raw["columns"] = {column.name: column.to_dict() for column in self.columns}
+        raw["columns"] = {column.name: column.to_dict() for column in self.declared_columns}
         if self.target is not None:
             raw["target"] = self.target.to_dict()
         return raw
@@ -261,7 +304,10 @@ class Schema:
         """The declaration as TOML, which `load` reads back to an equal schema."""
         options = {name: part for name, part in self.to_dict().items() if name not in ("columns", "target")}
         parts = [lines_of(options)] if options else []
-        parts += [f"[columns.{quoted(column.name)}]\n{lines_of(column.to_dict())}" for column in self.columns]
+        parts += [
+            f"[columns.{quoted(column.name)}]\n{lines_of(column.to_dict())}"
+            for column in self.declared_columns
+        ]
         if self.target is not None:
             parts.append(f"[target]\n{lines_of(self.target.to_dict())}")
         return "\n".join(parts)

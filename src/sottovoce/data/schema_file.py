@@ -13,6 +13,7 @@ from typing import Any
 from sottovoce.data.columns import Categorical, Column, Target
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.survival import Survival
 from sottovoce.data.template import quoted
 from sottovoce.errors import ParameterError, meant
 
@@ -66,17 +67,34 @@ def column_of(name: str, raw: object) -> Column:
 
 
 def target_of(raw: object) -> Target:
-    part = table_of(raw, "[target]", ("column", "type", "classes", "low", "high", "class_weight", "typical"))
+    if isinstance(raw, Mapping) and raw.get("type") == "survival":
+        return _survival_of(raw)
+    exposed = ("exposure", "exposure_low", "exposure_high")
+    known = ("column", "type", "classes", "low", "high", "class_weight", "typical", *exposed)
+    part = table_of(raw, "[target]", known)
     name = _required(part, "column", "[target]")
     if name == _UNFILLED and len(part) == 1:
         raise ParameterError("[target]: write the name of the column to predict, or delete the section.")
     if part.get("type", "count") != "count":
         raise ParameterError(
-            '[target]: type may be "count" or left out: classes, or low and high, say the rest.'
+            '[target]: type may be "count", "survival" or left out: classes, or low and high, say the rest.'
         )
     bounds = (part.get(key) for key in ("classes", "low", "high"))
-    chosen = {key: part.get(key) for key in ("class_weight", "typical")}
+    chosen = {key: part[key] for key in ("class_weight", "typical", *exposed) if key in part}
     return Target(name, *bounds, **chosen, count="type" in part)
+
+
+def _survival_of(raw: object) -> Target:
+    where = "[target]"
+    part = table_of(raw, where, ("event", "type", "time", "entry", "grid", "link", "classes", "typical"))
+    event, time, grid = (_required(part, key, where) for key in ("event", "time", "grid"))
+    chosen = {key: part[key] for key in ("entry", "link") if key in part}
+    for name in (time, part.get("entry", time)):
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"{where}: time and entry must name columns.")
+    survival = Survival(time, grid, **chosen)
+    classes = tuple(part.get("classes", ("no", "yes")))
+    return Target(event, classes, typical=part.get("typical"), survival=survival)
 
 
 def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:

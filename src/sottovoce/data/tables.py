@@ -29,13 +29,17 @@ class Table(Sealed):
     """Encoded rows of norm at most 1, intercept last, and the target column if the schema declares one.
 
     Features are a float32 array, or Compact. The target holds the declared classes themselves, or numbers;
-    `keys` the persons' of the rows, if the schema names them; `counts` what rows count, if it weighs them.
+    `keys` the persons' of the rows, if the schema names them; `counts` what rows count, if it weighs them;
+    `quota` how many rows a person may have before one counts less, `records` how many records made the rows,
+    where each of them is a person of several.
     Private: for `fit` and `evaluation`."""
 
     features: Any
     target: NDArray[Any] | None
     keys: list[str | None] | None = None
     counts: Vector | None = None
+    quota: int = 1
+    records: int | None = None
 
     def split(self, chosen: NDArray[np.bool_]) -> tuple[Table, Table]:
         """The rows that are not chosen, in the form they have, and those that are, dense."""
@@ -127,7 +131,8 @@ def read_targets(
     """Targets, and which rows have none and are to be blank."""
     if aim is None:
         return None, None
-    values, usable = _target(column_of(aim.name), aim, schema.reading(aim))
+    exposures = None if aim.exposure is None else schema.numbers(column_of(aim.exposure))
+    values, usable = _target(column_of(aim.name), aim, schema.reading(aim), exposures)
     return values, unusable_targets(usable, aim, lenient)
 
 
@@ -148,12 +153,11 @@ def _counts(
 ) -> Vector:
     """What rows count by the schema's column of weights and by their class; NaN where a weight is none."""
     assert aim is not None
-    weights = None if schema.weight is None else schema.weights(column_of(schema.weight))
-    counts = schema.counts(len(values), weights, cells.codes(values, aim.classes or ()))
+    counts = schema.counts(len(values), schema.weights(column_of), cells.codes(values, aim.classes or ()))
     if not lenient and np.isnan(counts).any():
         raise DataError(
-            f"column {schema.weight!r} holds a weight that is missing or no number. Clean the data, or read "
-            'with invalid="zero": such rows then count nothing.'
+            f"column {' or '.join(map(repr, schema.weighed_by))} holds a weight or an exposure that is "
+            'missing or no number. Clean the data, or read with invalid="zero": such rows then count nothing.'
         )
     return counts
 
@@ -187,14 +191,18 @@ def require_valid(column: Any, schema: Schema, name: str) -> None:
             )
 
 
-def _target(column: Any, aim: Target, reading: Reading) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Declared classes or clipped numbers, and which of them were given; the others get the blank value."""
+def _target(
+    column: Any, aim: Target, reading: Reading, exposures: Vector | None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Declared classes, clipped numbers or, with exposures, clipped rates, and which of them were given; the
+    others get the blank value."""
     if aim.classes is not None:
         codes = reading.codes(column, aim.classes)
         return np.array(aim.classes)[np.maximum(codes, 0)], codes >= 0
     assert aim.low is not None
     assert aim.high is not None
     declared = Range(aim.low, aim.high)
-    values, usable = declared.encode(reading.numbers(column))
+    numbers = reading.numbers(column)
+    values, usable = declared.encode(numbers if exposures is None else aim.rates(numbers, exposures))
     values[~usable] = declared.blank
     return values, usable

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.data import parquet_rows
+from sottovoce.data import cells, parquet_rows
 from sottovoce.data.columns import Target
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
@@ -43,6 +43,9 @@ def of_parquet(
 def _scaled_cells(target: Any, aim: Target) -> Any:
     """A partition's target, cell by cell: NaN where it is no number. On a worker."""
     assert aim.range is not None
+    if aim.exposure is not None:  # what is clipped is the rate, later
+        counts = cells.numbers(Dataframe(target.to_frame()).column(target.name))
+        return type(target)(aim.scaled(counts), index=target.index, name=target.name)
     clipped, usable = Range(*aim.range).encode(Dataframe(target.to_frame()).column(target.name))
     scaled = np.where(usable, aim.scaled(clipped), np.nan)
     return type(target)(scaled, index=target.index, name=target.name)

@@ -25,6 +25,15 @@ def checked_radius(radius: float) -> float:
     raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
 
 
+def require_plain(schema: Any) -> None:
+    """Refuse a time to event where rows are not made while the table is read."""
+    if schema.target is not None and schema.target.survival is not None:
+        raise ParameterError(
+            "the rows of a time to event are made of a table that is read into memory. Use sv.fit or "
+            "Records.from_table."
+        )
+
+
 def require_usable(usable: NDArray[np.bool_]) -> None:
     if not usable.all():
         raise DataError(

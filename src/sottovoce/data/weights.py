@@ -65,6 +65,12 @@ def declared_class_weights(weights: object, labels: Sequence[Label]) -> tuple[fl
     )
 
 
+def counts_of(weights: Vector, cap: float) -> Vector:
+    """clip(w, 0, cap)/cap, entry by entry; NaN where one is not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(weights), np.clip(weights, 0.0, cap) / cap, np.nan)
+
+
 def counts(
     n: int,
     *,
@@ -82,10 +88,7 @@ def counts(
     square, where it is ||a - b||, ||a||, ||b|| or 0. The value alone has a bound that rests on the
     least loss; it is told that a record may count 0 (`Problem.lightest`).
     `codes` are places among the classes; -1, an undeclared label, counts as the first."""
-    held = np.ones(n)
-    if weights is not None:
-        with np.errstate(invalid="ignore"):
-            held = np.where(np.isfinite(weights), np.clip(weights, 0.0, cap) / cap, np.nan)
+    held = np.ones(n) if weights is None else counts_of(weights, cap)
     if codes is not None and len(class_weights):
         shares = np.asarray(class_weights, dtype=np.float64)
         held = held * (shares / shares.max())[np.maximum(codes, 0)]

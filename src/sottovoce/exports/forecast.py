@@ -22,6 +22,10 @@ _WEIGHT = 0.6
 """What rows are expected to count on average, in units of the declared cap."""
 
 
+_HAZARD = 0.1
+"""Hazard of an interval, where none is declared."""
+
+
 def coefficient_forecast(
     schema: Schema, loss: str, problem: Problem, budget: Budget, share: float, *, robust: bool = False
 ) -> CoefficientForecast | None:
@@ -37,8 +41,9 @@ def coefficient_forecast(
         prior=Prior.of(
             problem,
             target.high if target.count else None,
-            target.typical,
-            1.0 if schema.weight is None else _WEIGHT,
+            _HAZARD if target.survival and target.typical is None else target.typical,
+            _WEIGHT if schema.weighed_by or target.survival else 1.0,
+            1 if target.survival is None else len(target.survival.grid),
         ),
         mu=mu_of(budget.epsilon, budget.delta),
         relation=budget.relation,

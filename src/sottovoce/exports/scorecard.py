@@ -48,6 +48,7 @@ class Scorecard:
             "simulated": "yes: NOT private" if model.result.simulated else "no",
             "data set": model.dataset,
             "target": model.schema.target.name,
+            **_told(model.schema.target),
             "created": model.created,
             "schema": model.schema.digest,
             "sottovoce": model.versions.get("sottovoce", ""),
@@ -78,6 +79,15 @@ class Scorecard:
                     f"{format_name} cannot read dates, and column {column.name!r} is part of one. Put the "
                     "part into the table and declare it categorical, or use to_sql."
                 )
+
+
+def _told(target: Any) -> dict[str, str]:
+    """What a prediction is of, where the name of the target does not say it."""
+    if target.exposure is not None:
+        return {"rate": f"per unit of {target.exposure}"}
+    if target.survival is not None:
+        return {"hazard": f"in the interval of {target.survival.time} named"}
+    return {}
 
 
 def is_text(column: Categorical) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.data.columns import Target
 from sottovoce.data.contrasts import design_of
 from sottovoce.data.schema import Schema
 from sottovoce.inference.terms import UserTerms
@@ -44,6 +45,13 @@ def terms_for(
         chances=target.count or (target.classes is not None and loss == "logistic"),
         moves=schema.unit * plain.matrix.T,
         flat=plain.inverse[plain.empty] if plain.empty.any() else None,
-        ratio="rate ratio" if target.count else "odds ratio",
+        ratio=ratio_of(target),
         within=schema.within,
     )
+
+
+def ratio_of(target: Target) -> str:
+    """What e to a coefficient is."""
+    if target.survival is not None:
+        return "hazard odds ratio"
+    return "rate ratio" if target.count else "odds ratio"

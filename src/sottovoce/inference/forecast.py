@@ -47,19 +47,25 @@ class Prior:
 
     @classmethod
     def of(
-        cls, problem: Problem, high: float | None = None, typical: float | None = None, weight: float = 1.0
+        cls,
+        problem: Problem,
+        high: float | None = None,
+        typical: float | None = None,
+        weight: float = 1.0,
+        rows: int = 1,
     ) -> Prior:
         """Of counts up to `high`, in units of which slopes are, by a `typical` one, a tenth of it unless
         said, and twice the variance that Poisson's has; of two classes by the `typical` share p of the
         second, a fifth unless said: phi'' is p(1 - p); of others as `allotment` and `expected` have it. Rows
-        that count by a `weight` on average, of at most 1, curve as much less."""
+        that count by a `weight` on average, of at most 1, curve as much less; where `rows` of a person
+        share it their scores, which hardly depend on each other, partly cancel."""
         if high is not None:
             usual = (0.1 * high if typical is None else typical) / high
             return cls(weight * usual, 2.0 * weight * usual / high, usual)
         if problem.likelihood and problem.outputs == 1:
             share = _SHARE if typical is None else typical
             usual = share * (1.0 - share)
-            return cls(weight * usual, weight * usual, usual)
+            return cls(weight * usual, weight * usual / rows, usual)
         bend = typical_curvature(problem)
         reach = min(problem.slope, 0.5 * problem.label_reach or 1.0)
         return cls(bend, bend if problem.likelihood else (0.5 * reach) ** 2)

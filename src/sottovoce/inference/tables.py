@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from sottovoce.inference.summary import Coefficient, Summary
 
 REFERENCE = "reference"
+_ROBUST_COUNTS = (
+    "Standard errors are robust: the variance of a count need not be its mean, as with quasi-Poisson and "
+    "negative binomial errors; no dispersion is released."
+)
 _SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -59,7 +63,9 @@ def notes(summary: Summary) -> list[str]:
     said = [
         f"{100.0 * summary.level:g} % confidence for {width}, of the sample and of the noise for privacy. "
         "Estimates are without the penalty; `privacy` is the part of the variance due to the noise.",
-        "Standard errors hold whether or not the model does."
+        _ROBUST_COUNTS
+        if summary.robust and summary.ratio == "rate ratio"
+        else "Standard errors hold whether or not the model does."
         if summary.robust
         else "Standard errors take the model to be right; robust=True does without.",
     ]

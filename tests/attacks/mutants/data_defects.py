@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.mutants.harness import Mutant
 
+TIMED, EXPOSED = "tests/data/test_survival.py", "tests/data/test_exposure.py"
 RECORDS = "tests/data/test_records.py"
 MOVES = "tests/privacy/test_sensitivity.py -k"
 ATTAINED = "tests/privacy/test_sensitivity_is_attained.py"
@@ -11,14 +12,14 @@ ATTAINED = "tests/privacy/test_sensitivity_is_attained.py"
 DOOR = (
     Mutant(
         "counts not divided by the cap",
-        "data.weights:counts",
+        "data.weights:counts_of",
         "np.clip(weights, 0.0, cap) / cap",
         "np.clip(weights, 0.0, cap)",
         "tests/system/test_weights_fronts.py -k move_a_sum_further",
     ),
     Mutant(
         "counts not clipped to the cap",
-        "data.weights:counts",
+        "data.weights:counts_of",
         "np.clip(weights, 0.0, cap)",
         "np.asarray(weights)",
         "tests/system/test_weights_fronts.py -k move_a_sum_further",
@@ -29,6 +30,41 @@ DOOR = (
         "shares.max()",
         "shares.mean()",
         "tests/system/test_weights_fronts.py -k move_a_sum_further",
+    ),
+    Mutant(
+        "a person with many intervals counts more than 1",
+        "data.persons:Persons.shares",
+        "np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self._quota)",
+        "np.full_like(held, self._quota)",
+        f"{TIMED} -k a_person_1_at_most",
+    ),
+    Mutant(
+        "a record without an interval at risk vanishes",
+        "data.survival:Periods._expanded",
+        "inside[~counted, 0] = True",
+        "",
+        f"{TIMED} -k no_record_changes",
+    ),
+    Mutant(
+        "a record without an interval at risk counts",
+        "data.survival:Periods._expanded",
+        "counted.astype(np.float64)",
+        "np.ones(n)",
+        f"{TIMED} -k for_each_interval",
+    ),
+    Mutant(
+        "records of two chunks are one person",
+        "data.survival:Periods.chunks",
+        "self.records += rows",
+        "self.records = rows",
+        f"{TIMED} -k chunk_after_chunk",
+    ),
+    Mutant(
+        "the longest exposure counts more than 1",
+        "data.columns:Target.exposed",
+        "np.minimum(exposures, self.exposure_high) / self.exposure_high",
+        "exposures",
+        f"{EXPOSED} -k alike_from_every_container",
     ),
     Mutant(
         "clipping skipped",

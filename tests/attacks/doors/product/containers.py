@@ -91,6 +91,8 @@ def _columns(case: Case, table: Table, x: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"x": x, "o": [record.o for record in table]}
     if case.schema.target.name == "y":  # type: ignore[union-attr]
         found["y"] = [record.y for record in table]
+    if case.schema.target.name == "c":  # type: ignore[union-attr]
+        found["c"] = [record.k for record in table]
     if case.schema.person == "p":
         found["p"] = [f"q{record.p}" for record in table]
     return found

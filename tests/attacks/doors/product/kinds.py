@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.data.schema import Binned, Categorical, DatePart, Numeric, Schema, Spline, Target
+from sottovoce.data.survival import Survival
 
 WORDS = ("no", "yes", "maybe")
 WHOLES = (1, 2, 3, 4, 6, 7, 8, 9)
@@ -77,6 +78,16 @@ def _classes(meaning: str) -> Declared:
     return {"target": Target("x", WORDS if meaning == "word" else WHOLES)}
 
 
+def _counted(exposure: str) -> Target:
+    """Counts c under observation for x."""
+    return Target("c", high=20, count=True, exposure=exposure, exposure_high=5.0)
+
+
+def _timed(time: str) -> Target:
+    """One interval, which every plain time reaches: a record is then one row."""
+    return Target("y", ("no", "yes"), survival=Survival(time, (1.0,)))
+
+
 def _date(part: str) -> Kind:
     bounds = {"low": 1900.0, "high": 2150.0} if part == "year" else {}
     column = DatePart("x", part, **bounds)
@@ -100,6 +111,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("target", ("number",), lambda meaning: {"target": Target("x", low=0.0, high=10.0)}, _no_row),
     Kind("class", ("word", "whole"), _classes, _no_row),
     Kind("count", ("whole",), lambda meaning: {"target": Target("x", high=9, count=True)}, _no_row),
+    Kind("exposure", ("number",), lambda meaning: {"target": _counted("x")}, _no_weight),
+    Kind("time to event", ("number",), lambda meaning: {"target": _timed("x")}, _no_weight),
     Kind("person key", ("key",), lambda meaning: {"person": "x"}, _no_weight),
 )
 

@@ -1,0 +1,218 @@
+"""Time to event: a record becomes its rows at risk by itself, a person counts 1 at most, curves are right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import sottovoce as sv
+from sottovoce.cli import application
+from sottovoce.data.files import read_compact
+from sottovoce.data.persons import Persons
+from sottovoce.data.sources import open_source
+from sottovoce.data.survival import AT_RISK, PERSON, Periods
+from sottovoce.errors import DataError, ParameterError, SottovoceError
+
+GRID = [90, 180, 365]
+COLUMNS = {
+    "age": {"type": "numeric", "low": 40, "high": 80},
+    "arm": {"type": "categorical", "categories": ["control", "treated"]},
+}
+TARGET = {"event": "died", "type": "survival", "time": "days", "grid": GRID}
+
+
+def declared(target: dict[str, Any] | None = None, **others: Any) -> sv.Schema:
+    return sv.Schema.from_dict({"columns": COLUMNS, "target": TARGET | (target or {}), **others})
+
+
+FEW = pd.DataFrame(
+    {
+        "age": [50.0, 60.0, 70.0, 55.0, 65.0, 66.0],
+        "arm": ["control"] * 6,
+        "days": [100.0, 100.0, 400.0, 30.0, 200.0, np.nan],
+        "died": ["yes", "no", "yes", "no", "yes", "no"],
+        "since": [0.0, 0.0, 0.0, 0.0, 95.0, 0.0],
+    }
+)
+
+
+def rows_of(table: Any, schema: sv.Schema) -> list[list[tuple[str, str | None, float]]]:
+    """Interval, label and count of each row, record by record."""
+    source = Periods(open_source(table), schema)
+    names = ("interval", "died", AT_RISK, PERSON)
+    found: dict[int, list[tuple[str, str | None, float]]] = {}
+    for _, column_of in source.chunks(names):
+        for interval, label, count, person in zip(*map(column_of, names), strict=True):
+            found.setdefault(int(person), []).append((str(interval), label, float(count)))
+    assert [*found] == list(range(source.records))
+    return [*found.values()]
+
+
+def test_a_record_has_a_row_for_each_interval_at_risk() -> None:
+    expected = [
+        [("to 90", "no", 1.0), ("to 180", "yes", 1.0)],
+        [("to 90", "no", 1.0)],  # censored on day 100: at risk to day 90
+        [("to 90", "no", 1.0), ("to 180", "no", 1.0), ("to 365", "no", 1.0)],  # dies past the horizon
+        [("to 90", "no", 0.0)],  # censored before the first end: counts 0
+        [("to 365", "yes", 1.0)],  # came under observation within the second interval
+        [("to 90", None, 0.0)],  # no usable time: no label
+    ]
+    schema = declared({"entry": "since"})
+    assert rows_of(FEW, schema) == expected
+    assert rows_of(pa.Table.from_pandas(FEW), schema) == expected
+    assert sv.Schema.from_dict(schema.to_dict()) == schema
+    assert "interval" not in schema.to_dict()["columns"]
+
+
+ODD: list[tuple[Any, Any]] = [
+    (1, "yes"),
+    (1e9, "no"),
+    (np.nan, "no"),
+    (-5, "yes"),
+    (50, "perhaps"),
+    (np.inf, "yes"),
+]
+
+
+@pytest.mark.parametrize(("days", "died"), ODD)
+def test_no_record_changes_the_rows_of_another_nor_how_many_there_are(days: Any, died: Any) -> None:
+    schema = declared()
+    base = rows_of(FEW, schema)
+    other = FEW.copy()
+    other.loc[1, ["days", "died"]] = [days, died]
+    found = rows_of(other, schema)
+    assert found[:1] + found[2:] == base[:1] + base[2:]
+    read = read_compact(other, schema, invalid="zero")
+    assert read.records == len(FEW)
+    assert sv.Records.from_table(other, schema, invalid="zero").n == len(FEW)
+    if not np.isfinite(days) or days < 0 or died == "perhaps":
+        with pytest.raises(DataError):
+            read_compact(other.drop(index=5), schema)
+
+
+def test_records_are_persons_of_their_own_chunk_after_chunk(tmp_path: Path) -> None:
+    """Three row groups of a Parquet file are read one after the other."""
+    import pyarrow.parquet as pq
+
+    table = pd.concat([FEW.drop(index=5)] * 3, ignore_index=True)
+    pq.write_table(pa.Table.from_pandas(table), tmp_path / "t.parquet", row_group_size=5)
+    with mock.patch("sottovoce.data.sources.PARQUET_BATCH_ROWS", 5):
+        records = sv.Records.from_table(tmp_path / "t.parquet", declared())
+        keys = read_compact(tmp_path / "t.parquet", declared()).keys
+    assert records.n == 15
+    assert keys is not None
+    assert len(set(keys)) == 15
+    assert read_compact(table, declared()).keys == keys
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_rows_count_alike_and_a_person_1_at_most(rows: int) -> None:
+    keys = ["me"] * rows + ["other"]
+    held = Persons.of(keys, rows + 1, None, lenient=False, quota=3)
+    shares = held.shares()
+    assert shares[:rows].sum() <= 1.0
+    assert shares[:rows] == pytest.approx(1.0 / max(rows, 3))
+    assert shares[-1] == pytest.approx(1.0 / 3.0)
+
+
+def test_rows_of_a_declared_person_share_what_it_counts() -> None:
+    """Four records of three intervals each are twelve rows of one person, who counts 1 and not 4."""
+    table = pd.DataFrame(
+        {"age": 50.0, "arm": "control", "days": 400.0, "died": "no", "who": ["a"] * 4 + ["b"] * 2}
+    )
+    records = sv.Records.from_table(table, declared(person="who"))
+    assert records.n == 2
+    weights = np.concatenate(
+        [records._rows.weights_in(records._rows.span(k)) for k in range(records._rows.blocks)]
+    )  # type: ignore[union-attr]
+    assert weights[:12] == pytest.approx(1.0 / 12.0)
+    assert weights[12:] == pytest.approx(1.0 / 6.0)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"grid": []},
+        {"grid": [90, 90]},
+        {"grid": [0, 90]},
+        {"grid": [90, float("inf")]},
+        {"link": "probit"},
+        {"time": "age"},
+        {"time": "died"},
+        {"entry": 3},
+        {"classes": ["a", "b", "c"]},
+        {"typical": 2.0},
+    ],
+)
+def test_wrong_declarations_are_refused(target: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        declared(target)
+
+
+def cohort(n: int, seed: int) -> pd.DataFrame:
+    """Hazards of 0.17 a quarter, odds 0.5 of that if treated; censored evenly over five quarters."""
+    rng = np.random.default_rng(seed)
+    age, arm = np.clip(rng.normal(60, 8, n), 40, 80), rng.choice(["control", "treated"], n)
+    score = -1.6 + 0.03 * (age - 60) - 0.7 * (arm == "treated")
+    lived, left = rng.geometric(1.0 / (1.0 + np.exp(-score))), rng.integers(1, 6, n)
+    days = np.where(lived <= left, 90 * lived - 10, 90 * left + 5)
+    return pd.DataFrame({"age": age, "arm": arm, "days": days, "died": np.where(lived <= left, "yes", "no")})
+
+
+@pytest.fixture(scope="module")
+def model() -> sv.Model:
+    schema = declared({"grid": [90, 180, 270], "typical": 0.15})
+    return sv.fit(cohort(8_000, 0), schema, epsilon=4.0, delta=1e-6, inference=0.4, simulate=0)
+
+
+def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
+    """Intervals of five standard errors and more: missed with odds below 1e-6."""
+    lines = {line.term: line for line in model.summary(level=1.0 - 1e-6).lines}
+    for term, truth in (("age", 0.03), ("arm=treated", -0.7), ("interval=to 180", 0.0)):
+        assert lines[term].low <= truth <= lines[term].high
+    assert "hazard odds ratio" in str(model.summary(exp=True))
+    assert model.result.guarantee.unit == "person"
+    assert model.result.guarantee.n == 8_000
+    rows = pd.DataFrame({"age": [60.0, 60.0], "arm": ["control", "treated"]})
+    curves = model.survival_curves(rows, level=1.0 - 1e-6)
+    assert curves.shape == (2, 3, 3)
+    hazards = 1.0 / (1.0 + np.exp([1.6, 2.3]))
+    truth = (1.0 - hazards)[:, None] ** np.arange(1, 4)
+    assert (curves[:, :, 1] <= truth).all()
+    assert (truth <= curves[:, :, 2]).all()
+    assert (np.diff(model.survival(rows), axis=1) < 0.0).all()
+    np.testing.assert_allclose(model.survival(rows), truth, atol=0.15)
+    assert sv.Model.from_dict(json.loads(json.dumps(model.to_dict()))).schema == model.schema
+
+
+def test_what_is_not_offered_is_refused_before_any_charge() -> None:
+    ledger = sv.Ledger(sv.Budget(1.0, 1e-6))
+    options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": ledger}
+    for wrong in ({"evaluate": 0.1}, {"dask": "local"}, {"model": "additive"}, {"loss": "hinge"}):
+        with pytest.raises(SottovoceError):
+            sv.fit(FEW, declared(), **options, **wrong)
+    with pytest.raises(ParameterError):
+        sv.Records.from_parquet("rows.parquet", declared())
+    assert not ledger.history
+
+
+def test_the_command_line_fits_and_predicts_a_time_to_event(tmp_path: Path) -> None:
+    cohort(3_000, 1).to_csv(tmp_path / "cohort.csv", index=False)
+    (tmp_path / "schema.toml").write_text(declared({"grid": [90, 180, 270]}).to_toml())
+    run, where = CliRunner(), [str(tmp_path / "cohort.csv"), "--schema", str(tmp_path / "schema.toml")]
+    model = str(tmp_path / "m.json")
+    budget = ["--epsilon", "8", "--delta", "1e-6", "--simulate", "0"]
+    assert run.invoke(application(), ["fit", *where, *budget, "-o", model]).exit_code == 0
+    found = run.invoke(application(), ["predict", model, where[0], "-o", str(tmp_path / "p.csv")])
+    assert found.exit_code == 0, found.output
+    predicted = pd.read_csv(tmp_path / "p.csv")
+    assert [*predicted] == ["survival past 90", "survival past 180", "survival past 270"]
+    assert len(predicted) == 3_000
