@@ -30,7 +30,7 @@ Y = np.where(X[:, 0] > 0, 1, -1)
 
 
 def classifier() -> sv.PrivateClassifier:
-    return sv.PrivateClassifier(epsilon=1.0, delta=1e-5, classes=(-1, 1))
+    return sv.PrivateClassifier(epsilon=1.0, delta=1e-5, classes=(-1, 1), method="majorize")
 
 
 def fitted(estimator: sv.PrivateClassifier) -> tuple[object, ...]:
