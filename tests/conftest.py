@@ -35,7 +35,7 @@ CORE = (
     "tests/data/test_records.py",
     "tests/data/test_weights.py",
 )
-"""What must hold for the guarantee of the in-memory linear path, by folder or file; the extra `core` is enough."""
+"""What must hold for the guarantee of the in-memory linear path; the extra `core` is what it needs."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
