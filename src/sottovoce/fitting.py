@@ -28,11 +28,12 @@ from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, is_parquet, rereadable
+from sottovoce.data.sources import column_names, is_parquet, rereadable, state_of
 from sottovoce.data.tables import Table
 from sottovoce.errors import AccuracyWarning, ParameterError, PrivacyWarning, SottovoceError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
+from sottovoce.evaluation.measures import planned_entries
 from sottovoce.exports.forecast import coefficient_forecast, require_determined
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import declared_curves, may_bend
@@ -42,6 +43,7 @@ from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
 from sottovoce.model import Model
+from sottovoce.privacy.oracle import CountOracle
 from sottovoce.report.progress import waiting
 from sottovoce.risks.linear import Risk
 from sottovoce.risks.softmax import SoftmaxRisk
@@ -196,6 +198,12 @@ def fit(
             require_determined(
                 coefficient_forecast(schema, named, risk.problem, budget, asked.share, robust=robust)
             )
+        desk = None
+        if share:
+            entries = planned_entries(aim.classes)
+            desk = stack.enter_context(
+                CountOracle.open(kept, "evaluation", ledger, simulate, unit=unit, entries=entries)
+            )
         result = minimize(
             staged or risk,
             budget=budget,
@@ -213,29 +221,28 @@ def fit(
                 "loss": chosen_loss(loss, aim),
                 "model": model,
                 "invalid": invalid,
-                "table": _state(table),
+                "table": state_of(table),
             },
         )
-    declared, marginals = (staged.schema, staged.marginals) if staged else (schema, ())
-    result = projected(result, declared, marginals)
-    trained = Model(
-        result=result,
-        schema=declared,
-        marginals=marginals,
-        loss=chosen_loss(loss, aim),
-        dataset=dataset,
-        created=clock().date().isoformat(),
-        versions=versions(),
-        purpose=purpose,
-        contact=contact,
-    )
-    if test is None or parting is None:
-        return trained
-    people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
-    tested = (trained, test.features, test.target, kept, ledger, simulate)
-    measured = figures(*tested, **people)
-    said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
-    return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
+        settled, marginals = (staged.schema, staged.marginals) if staged else (schema, ())
+        result = projected(result, settled, marginals)
+        trained = Model(
+            result=result,
+            schema=settled,
+            marginals=marginals,
+            loss=chosen_loss(loss, aim),
+            dataset=dataset,
+            created=clock().date().isoformat(),
+            versions=versions(),
+            purpose=purpose,
+            contact=contact,
+        )
+        if desk is None or test is None or parting is None:
+            return trained
+        people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
+        measured = figures(trained, test.features, test.target, budget=kept, oracle=desk, **people)
+        said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
+        return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 
 
 def timed(model: str, *, evaluated: bool, dask: bool) -> str:
@@ -261,13 +268,6 @@ def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
     if not hasattr(table, "shape") or isinstance(table, np.ndarray):
         return ()
     return tuple(getattr(table, "column_names", getattr(table, "columns", ())))
-
-
-def _state(table: Any) -> str:
-    """Which file is read, and of when, so that a run goes on with the same one; nothing of what is in it."""
-    if not isinstance(table, str | os.PathLike) or not Path(table).exists():
-        return ""
-    return f"{Path(table).name} {Path(table).stat().st_mtime_ns}"
 
 
 def _called(table: Any) -> str:

@@ -65,7 +65,7 @@ class Parrot:
 def test_one_hostile_label_moves_accuracy_by_one_record(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[float] = []
 
-    def counts(desk: Any, compute: Any, sensitivity: float, entries: int, units: int) -> Any:
+    def counts(desk: Any, compute: Any, *_: Any) -> Any:
         counted.append(compute()[0])
         return np.array([0.0]), 1.0
 

@@ -29,7 +29,7 @@ class Stated:
 class Desk:
     """Keeps the exact numbers and what they are charged for."""
 
-    def counts(self, compute: Any, sensitivity: float, entries: int, units: int) -> tuple[np.ndarray, float]:
+    def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
         self.exact, self.sensitivity = compute(), sensitivity
         assert self.exact.shape == (entries,)
         return self.exact, 1.0
@@ -119,9 +119,7 @@ def test_bounds_of_the_area_are_missed_about_as_often_as_they_say() -> None:
     scale = sensitivity / 0.3
 
     class Noisy(Desk):
-        def counts(
-            self, compute: Any, sensitivity: float, entries: int, units: int
-        ) -> tuple[np.ndarray, float]:
+        def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
             return numbers + scale * rng.normal(size=entries), scale
 
     desk: Any = Noisy()

@@ -184,9 +184,7 @@ def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> No
     heard: list[np.ndarray] = []
 
     class Desk:
-        def counts(
-            self, compute: Any, sensitivity: float, entries: int, units: Any
-        ) -> tuple[np.ndarray, float]:
+        def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
             heard.append(compute())
             return heard[-1], 1.0
 

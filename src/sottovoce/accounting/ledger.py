@@ -13,9 +13,9 @@ from sottovoce.accounting.currency import Currency, Units, named
 from sottovoce.accounting.disk.opening import OnDisk
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
-from sottovoce.accounting.resuming import Resume, journaled, resumed
+from sottovoce.accounting.resuming import Resume, begun_before, journaled, part_of, resumed
 from sottovoce.accounting.run import Run
-from sottovoce.accounting.store import Grant, MemoryStore, Store, Totals, held_by_others
+from sottovoce.accounting.store import Grant, MemoryStore, Named, Store, Totals, held_by_others
 from sottovoce.accounting.wording import affordable, ledger_html
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 
@@ -28,7 +28,7 @@ class Ledger(OnDisk):
     relation, who differ in one `unit`, a record or a person with all their records. The sum of prices stays
     within what (epsilon, 0.999 delta) is worth, and lattice noise within delta/1000."""
 
-    __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_store", "_unit")
+    __slots__ = ("__weakref__", "_allowed", "_cap", "_currency", "_parts", "_store", "_unit", "_whole")
 
     def __init__(
         self,
@@ -46,6 +46,8 @@ class Ledger(OnDisk):
         self._allowed = Allowance.of(cap, self._currency)
         self._unit = unit_of(unit)
         self._store: Store = MemoryStore() if store is None else store
+        self._whole: Run | None = None
+        self._parts = 0
 
     @property
     def cap(self) -> Budget:
@@ -149,23 +151,34 @@ class Ledger(OnDisk):
         entries: int = 0,
         declared: Mapping[str, str] | None = None,
         resume: Resume | None = None,
+        parts: int = 0,
     ) -> Run:
         """A run that has its whole budget to itself until `Run.close`, or BudgetExceeded.
 
         `entries` is how many numbers its plan draws noise for: what their lattice takes of delta is set aside
         too. In a file, its answers are written down under what is `declared`; `resume` goes on with a run of
-        the same declarations where it stopped."""
-        facts = declared or {}
-        begun = Run(self, budget, name) if resume is None else resumed(self, budget, name, facts, resume)
+        the same declarations where it stopped. `parts` of it may be runs of their own, see `within`."""
+        facts, identity = declared or {}, ""
+        if self._whole is not None:
+            identity = part_of(self._whole.identity, self._parts)
+            self._parts += 1
+            resume = resume or begun_before(self, identity)
+        if resume is None:
+            begun = Run(self, budget, name, identity=identity)
+        else:
+            begun = resumed(self, budget, name, facts, resume)
         self._require_counted_alike(begun, unit)
         lattice = min(lattice_of_entries(entries), begun.lattice_cap)
         wanted = Totals(begun.units_cap, lattice).less(begun.charged_before)
+        if resume is not None and parts:
+            wanted = wanted.less(self._charged({part_of(begun.identity, place) for place in range(parts)}))
         if resume is not None and not resume.further:
             return begun.begin()
         if resume is None and self._store.address is not None:
             begun = journaled(self, begun, facts)
         try:
-            taken = self._store.reserve(begun.identity, name, wanted, self._allowed.cap)
+            whole = None if self._whole is None else Named(self._whole.identity, self._whole.name)
+            taken = self._store.reserve(begun.identity, name, wanted, self._allowed.cap, whole)
             if taken is not None:
                 self._require_covered(begun, self._allowed.cap.less(taken))
                 raise BudgetExceeded(
@@ -177,6 +190,20 @@ class Ledger(OnDisk):
             begun.abandon()
             raise
         return begun.begin()
+
+    def within(self, whole: Run) -> Ledger:
+        """This ledger, for runs that are parts of one: what each reserves it takes from the whole's.
+
+        They are named by their places, so that whoever goes on with the whole goes on with its parts."""
+        view = Ledger(self._cap, currency=self._currency.name, order=self.order, unit=self._unit)
+        view._store, view._whole = self._store, whole
+        whole.divide()
+        return view
+
+    def _charged(self, runs: set[str]) -> Totals:
+        return Totals(0, 0).with_all(
+            Totals(grant.units, grant.lattice) for grant in self.history if grant.run_id in runs
+        )
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         """Give free what a run of this identity reserved: its own end, or its owner's decision."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
@@ -31,6 +32,23 @@ class Resume:
         if not isinstance(given, str) or not given:
             raise ParameterError("resume must name a run, such as '3f9a', or be Resume(run, further=False).")
         return cls(given)
+
+
+def part_of(whole: str, place: int) -> str:
+    """The identity of a run that is part of another, by its place among the parts."""
+    return hashlib.sha256(f"{whole} {place}".encode("ascii")).hexdigest()[:32]
+
+
+def begun_before(ledger: Ledger, identity: str) -> Resume | None:
+    """To go on with a part that was begun when its whole was interrupted."""
+    from sottovoce.accounting.disk.journal import journal_of
+
+    if ledger.address is None:
+        return None
+    journal = journal_of(ledger.address[0], identity)
+    if journal.is_blank:
+        journal.remove()
+    return Resume(identity) if journal.exists else None
 
 
 def journaled(ledger: Ledger, run: Run, declared: Mapping[str, str]) -> Run:

@@ -43,6 +43,7 @@ class Run:
         "_allowed",
         "_begun",
         "_budget",
+        "_divided",
         "_identity",
         "_journal",
         "_kept",
@@ -78,6 +79,7 @@ class Run:
         self._past = deque(past)
         self._begun = {grant.id: grant for grant in past}
         self._stays = not further
+        self._divided = False
         self._refused = False
         self._allowed = Allowance.of(budget, ledger.currency)
         self._spent = Totals(0, 0)
@@ -107,6 +109,10 @@ class Run:
     def journal(self) -> Journal | None:
         """Where its answers are written down; None where the ledger is in memory or nothing was reserved."""
         return self._journal
+
+    def divide(self) -> None:
+        """Parts of it are runs of their own from here on: what they are charged is not seen in this one."""
+        self._divided = True
 
     def begin(self) -> Self:
         """Remembered as `opened` from here on."""
@@ -279,9 +285,10 @@ class Run:
 
     def interrupt(self) -> None:
         """The end of this process's part in a run that may go on; one that was charged nothing is over."""
+        begun = bool(self.units_spent or self._begun or self._divided)
         with suppress(LedgerError):
-            self.close("interrupted" if self.units_spent else "charged nothing")
-        if not self.units_spent and self._journal is not None and not self._begun:
+            self.close("interrupted" if begun else "charged nothing")
+        if not begun and self._journal is not None:
             self._journal.remove()
 
     def __copy__(self) -> Self:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, final
+from typing import NamedTuple, Protocol, TypeAlias, final
 
 from sottovoce.accounting.currency import Units
 from sottovoce.accounting.events import Event
@@ -58,6 +58,13 @@ class Totals:
         return Totals(max(0, self.units - other.units), max(0, self.lattice - other.lattice))
 
 
+class Named(NamedTuple):
+    """A run by its identity, and by the name it was given."""
+
+    run: str
+    name: str
+
+
 Held: TypeAlias = Mapping[str, Totals]
 """What runs have reserved and not yet charged, by their identities."""
 
@@ -71,6 +78,14 @@ def drawn(held: Held, grant: Grant) -> dict[str, Totals]:
     kept = dict(held)
     if grant.run_id in kept:
         kept[grant.run_id] = kept[grant.run_id].less(Totals(grant.units, grant.lattice))
+    return kept
+
+
+def given_up(held: Held, whole: Named | None, wanted: Totals) -> dict[str, Totals]:
+    """The reservations once a run has given up a part of its own for a run within it."""
+    kept = dict(held)
+    if whole is not None and whole.run in kept:
+        kept[whole.run] = kept[whole.run].less(wanted)
     return kept
 
 
@@ -101,8 +116,12 @@ class Store(Protocol):
         Otherwise change nothing and return the totals that stood in the way. Check and addition are one
         atomic step among all users of the store; on any doubt raise LedgerError."""
 
-    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
-        """Set so much aside for a run of this identity, if it is there: None, else what stood in the way."""
+    def reserve(
+        self, run: str, name: str, wanted: Totals, cap: Totals, whole: Named | None = None
+    ) -> Totals | None:
+        """Set so much aside for a run of this identity, if it is there: None, else what stood in the way.
+
+        `whole` is a run that this one is a part of: it gives up so much of what it has reserved."""
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         """Give a run's reservation free, and say why; a run that holds none changes nothing.
@@ -162,12 +181,15 @@ class MemoryStore:
             self._grants.append(grant)
             return None
 
-    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+    def reserve(
+        self, run: str, name: str, wanted: Totals, cap: Totals, whole: Named | None = None
+    ) -> Totals | None:
         with self._here():
-            before = self._totals.with_all(held_by_others(self._held, run))
+            held = given_up(self._held, whole, wanted)
+            before = self._totals.with_all(held_by_others(held, run))
             if not before.with_all([wanted]).within(cap):
                 return before
-            self._held[run] = wanted
+            self._held = {**held, run: wanted}
             return None
 
     def end(self, run: str, how: str, journal: str = "") -> None:

@@ -20,12 +20,12 @@ from sottovoce.cli.options import (
     Person,
     Persons,
     Query,
+    ResumeRun,
     Simulate,
     delta_of,
 )
 
 if TYPE_CHECKING:
-    from sottovoce.accounting import Budget, Ledger
     from sottovoce.data.tables import Table
     from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate
     from sottovoce.model import Model
@@ -53,6 +53,7 @@ def evaluate(
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
     query: Query = None,
+    resume: ResumeRun = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model on a test set, privately for the people in that set.
@@ -69,6 +70,7 @@ def evaluate(
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
+    from sottovoce.data.sources import state_of
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.evaluation.holdout import too_few
     from sottovoce.model import Model
@@ -90,7 +92,16 @@ def evaluate(
         classes = len(loaded.classes_) if loaded.is_classifier else 0
         if few := too_few(budget, n, unit, classes, part=PARTS[min(classes, 3)]):
             out.aside(few)
-        figures = _figures(loaded, table, budget, account, simulate, confidence, people or {})
+        how = {
+            "budget": budget,
+            "ledger": account,
+            "simulate": simulate,
+            "confidence": confidence,
+            "resume": resume,
+            "declared": {"table": state_of(data), "person": person or "", "query": query or ""},
+            **(people or {}),
+        }
+        figures = _figures(loaded, table, how)
     promise = Guarantee.over(
         (
             Preset(
@@ -124,31 +135,15 @@ def evaluate(
         out.remark("No ledger was charged: whatever else is released about these records adds its budget.")
 
 
-def _figures(
-    model: Model,
-    table: Table,
-    budget: Budget,
-    ledger: Ledger | None,
-    simulate: int | None,
-    confidence: float,
-    people: dict[str, Any],
-) -> dict[str, Figure]:
+def _figures(model: Model, table: Table, how: dict[str, Any]) -> dict[str, Figure]:
     from sottovoce import evaluation
 
-    options: dict[str, Any] = {
-        "budget": budget,
-        "ledger": ledger,
-        "simulate": simulate,
-        "confidence": confidence,
-        **people,
-    }
     asked = (model, table.features, table.target)
     if not hasattr(model, "predict_proba"):
         from sottovoce.evaluation.holdout import figures
 
-        plain = figures(*asked, budget, ledger, simulate, confidence=confidence, **people)
-        return {figure.name: figure for figure in plain}
-    found = evaluation.evaluate(*asked, **options)
+        return {figure.name: figure for figure in figures(*asked, **how)}
+    found = evaluation.evaluate(*asked, **how)
     return {
         "accuracy": found.accuracy,
         found.majority.name: found.majority,

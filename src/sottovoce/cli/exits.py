@@ -64,7 +64,7 @@ def standing() -> str:
             said.append(f"{spent}, and no ledger file keeps its answers: count all of it as spent.")
         else:
             said.append(
-                f"{spent}. Go on with the same command and --resume {run.identity[:12]}; --no-further then "
-                "makes the best model its answers allow."
+                f"{spent}. Go on with the same command and --resume {run.identity[:12]}; with fit, "
+                "--no-further then makes the best model its answers allow."
             )
     return " ".join(said)

@@ -28,6 +28,7 @@ from sottovoce.cli.options import (
     Persons,
     Query,
     Quiet,
+    ResumeRun,
     Simulate,
     Weight,
     WeightCap,
@@ -146,15 +147,7 @@ def fit(
     no_spool: Annotated[
         bool, typer.Option("--no-spool", help="Write no encoded rows: read the file again at every pass.")
     ] = False,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Go on with a run that was interrupted, see `ledger show`: with the same data and options, "
-            "paying for nothing twice.",
-            rich_help_panel=PRIVACY,
-        ),
-    ] = None,
+    resume: ResumeRun = None,
     no_further: Annotated[
         bool,
         typer.Option(

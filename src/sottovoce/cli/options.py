@@ -94,6 +94,15 @@ Query: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+ResumeRun: TypeAlias = Annotated[
+    str | None,
+    _privacy(
+        "--resume",
+        metavar="RUN",
+        help="Go on with a run that was interrupted, see `ledger show`: with the same data and options, "
+        "paying for nothing twice.",
+    ),
+]
 Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
 Force: TypeAlias = Annotated[
     bool, _output("--force", help="Replace outputs that exist; never an input or a ledger.")

@@ -22,6 +22,7 @@ from sottovoce.cli.options import (
     Neighbours,
     Persons,
     Query,
+    ResumeRun,
     Simulate,
     delta_of,
 )
@@ -50,6 +51,7 @@ def recalibrate(
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
     query: Query = None,
+    resume: ResumeRun = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -81,6 +83,7 @@ def recalibrate(
             persons=persons,
             invalid=invalid,
             delimiter=delimiter,
+            resume=resume,
         )
     place = save_paid(made.to_file(), output, force=force)
     if as_json:

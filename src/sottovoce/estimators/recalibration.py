@@ -11,6 +11,7 @@ model like any other, and every export, summary page and file holds it."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ import numpy as np
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data.files import read
 from sottovoce.data.records import Records
+from sottovoce.data.sources import state_of
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.losses import Logistic
@@ -30,6 +32,7 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.resuming import Resume
     from sottovoce.model import Model
     from sottovoce.result import Result
 
@@ -50,11 +53,13 @@ def recalibrated(
     persons: int | None = None,
     invalid: str = "raise",
     delimiter: str = ",",
+    resume: str | Resume | None = None,
 ) -> Model:
     """The model with its scores mapped to a s + b, both numbers fitted on the table under the budget.
 
     `bound`: scores beyond it count as if they were at it in the fit; declare it without looking at the rows.
-    Every row, or person, counts once, whatever weights the model was trained with. The guarantee of what
+    Every row, or person, counts once, whatever weights the model was trained with. `resume` goes on with an
+    interrupted run of the same model, table and arguments, as in `minimize`. The guarantee of what
     comes back is that of training and of the map together, so it holds also if they used the same rows."""
     if not hasattr(model, "predict_proba") or len(model.classes_) != 2:
         raise ParameterError(
@@ -75,7 +80,19 @@ def recalibrated(
         persons=persons,
         invalid=invalid,
     )
-    found = minimize(Risk(records, Logistic(), L2(0.0)), budget=budget, ledger=ledger, simulate=simulate)
+    found = minimize(
+        Risk(records, Logistic(), L2(0.0)),
+        budget=budget,
+        ledger=ledger,
+        simulate=simulate,
+        resume=resume,
+        declared={
+            "model": hashlib.sha256(model.to_file().encode()).hexdigest(),
+            "bound": repr(float(bound)),
+            "invalid": invalid,
+            "table": state_of(table),
+        },
+    )
     slope, shift = max(LEAST_SLOPE, float(found.weights[0]) / bound), float(found.weights[1])
     weights = slope * model.result.weights
     weights[-1] += shift / model.schema.unit

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.store import Grant, Held, Totals
+from sottovoce.accounting.store import Grant, Held, Named, Totals
 from sottovoce.errors import DataError, SottovoceError
 
 T = TypeVar("T")
@@ -35,7 +35,9 @@ class Rehearsal:
             raise FirstCharge
         return nothing
 
-    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+    def reserve(
+        self, run: str, name: str, wanted: Totals, cap: Totals, whole: Named | None = None
+    ) -> Totals | None:
         nothing = self.totals()
         return None if nothing.with_all([wanted]).within(cap) else nothing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,8 +15,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.guarantee import Guarantee
+from sottovoce.accounting.resuming import Resume
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
@@ -33,6 +36,7 @@ from sottovoce.privacy.oracle import CountOracle
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _RESERVED = ("epsilon", "delta", "ledger", "simulate", "relation")
 
 
@@ -84,12 +88,24 @@ class PrivateSearch(Publishable):
         self.relation = relation
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        persons: int | None = None,
+        resume: str | None = None,
     ) -> Self:
         """Train every candidate, then choose. `sample_weight`, `groups` and `persons` are as for the
         estimators; people are held out whole, a fixed number of them, drawn in secret. In the choice each
-        record, or person, counts once, whatever its weight."""
+        record, or person, counts once, whatever its weight. The whole budget is set aside in the ledger until
+        the choice is made. With a ledger file `resume` goes on with a search that was interrupted, by its
+        identity, with the same rows and settings: nothing is paid or drawn twice."""
         require_at_hand(self.ledger)
+        if resume is not None and groups is not None:
+            raise ParameterError(
+                "a search over persons cannot go on: who was held out is drawn and kept nowhere."
+            )
         labels = labelled(X, y)
         private_part(self.estimator)
         settings = _settings(self.candidates, set(self.estimator.get_params(deep=True)))
@@ -103,19 +119,56 @@ class PrivateSearch(Publishable):
         test = split.test
         budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
         account = Ledger(budget, unit=split.unit) if self.ledger is None else self.ledger
-        desk = CountOracle.open(budget, "search", account, self.simulate, unit=split.unit)
-        choosing = max(1, int(desk.run.units_cap * self.selection_share))
-        part = budget_within(account.currency, (desk.run.units_cap - choosing) // len(settings), budget)
-        training, answers = _rows(X, ~test), labels[~test]
+        with CountOracle.open(
+            budget,
+            "search",
+            account,
+            self.simulate,
+            unit=split.unit,
+            declared=self._facts(settings, split.n),
+            resume=Resume.of(resume),
+            parts=len(settings),
+        ) as desk:
+            fitted = self._contest(contest, desk, X, labels, split)
+            choosing = self._choosing(desk)
+
+            def scores() -> list[int]:
+                held_X, held_y = _rows(X, test), labels[test]
+                merits = [unquoted(partial(_merits, model, held_X, held_y, split.people)) for model in fitted]
+                return [split.total(merit, STEPS) for merit in merits]
+
+            self.best_index_ = desk.best(scores, STEPS, choosing)
+        self.best_params_ = settings[self.best_index_]
+        self.best_estimator_ = fitted[self.best_index_]
+        for prefix, candidate in contest:
+            candidate.set_params(**{f"{prefix}ledger": self.ledger})
+        self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
+        valued = any(run.value_asked for result in self.results_ for run in result.lineage)
+        whole = replace(desk.run.preset, value_asked=valued, counted=split.counted)
+        self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
+        return self
+
+    def _choosing(self, desk: CountOracle) -> Units:
+        return max(1, int(desk.run.units_cap * self.selection_share))
+
+    def _contest(
+        self, contest: list[tuple[str, Any]], desk: CountOracle, X: Any, labels: NDArray[Any], split: Split
+    ) -> list[Any]:
+        """Every candidate, fitted on the rows to train on; all are rehearsed before the first is charged."""
+        account, budget = desk.run.ledger, desk.run.budget
+        units = (desk.run.units_cap - self._choosing(desk)) // len(contest)
+        part = budget_within(account.currency, units, budget)
+        training, answers = _rows(X, ~split.test), labels[~split.test]
         for index, (prefix, candidate) in enumerate(contest):
             terms = (part.epsilon, part.delta, rehearsing(account), self._seed(index), self.relation)
             candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
             rehearse(candidate, training, answers, **split.facts(prefix, training=True))
             rehearse(candidate, X, labels, **split.facts(prefix, training=False))
-        fitted = [
+        within = account.within(desk.run)
+        return [
             unquoted(
                 partial(
-                    candidate.set_params(**{f"{prefix}ledger": account}).fit,
+                    candidate.set_params(**{f"{prefix}ledger": within}).fit,
                     training,
                     answers,
                     **split.facts(prefix, training=True),
@@ -124,20 +177,14 @@ class PrivateSearch(Publishable):
             for prefix, candidate in contest
         ]
 
-        def scores() -> list[int]:
-            held_X, held_y = _rows(X, test), labels[test]
-            merits = [unquoted(partial(_merits, model, held_X, held_y, split.people)) for model in fitted]
-            return [split.total(merit, STEPS) for merit in merits]
-
-        self.best_index_ = desk.best(scores, STEPS, choosing)
-        self.best_params_ = settings[self.best_index_]
-        self.best_estimator_ = fitted[self.best_index_]
-        private_part(self.best_estimator_)[1].set_params(ledger=self.ledger)
-        self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
-        valued = any(run.value_asked for result in self.results_ for run in result.lineage)
-        whole = replace(desk.run.preset, value_asked=valued, counted=split.counted)
-        self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
-        return self
+    def _facts(self, settings: list[dict[str, Any]], n: int) -> dict[str, str]:
+        """What a search declares; what each candidate is, its own run declares."""
+        return {
+            "candidates": _ADDRESS.sub("", repr(settings)),
+            "shares": repr((self.selection_share, self.held_out)),
+            "n": str(n),
+            "version": VERSION,
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         """The template, which is never fitted itself, leaves its ledger behind too."""

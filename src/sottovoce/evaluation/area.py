@@ -21,6 +21,7 @@ import numpy as np
 
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.figures import AREA, Estimate, level_margin, sampling_margin
+from sottovoce.evaluation.private_evaluation import Figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def area(test: PrivateEvaluation, units: Units) -> Estimate:
         )
 
     sensitivity = math.sqrt(numbers) * (STEPS + 3.0) * (1.0 + 2.0**-50)
-    noisy, scale = test.oracle.counts(compute, sensitivity, numbers, units)
+    noisy, scale = test.oracle.counts(compute, sensitivity, numbers, units, Figure(AREA))
     return _bounded(noisy / (STEPS * n), scale / (STEPS * n), n, test.confidence)
 
 

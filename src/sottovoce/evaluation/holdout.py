@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce import evaluation
-from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of, mu_of
 from sottovoce.data.persons import Persons
 from sottovoce.errors import DataError, ParameterError
+from sottovoce.evaluation import measures
+from sottovoce.evaluation.area import area
 from sottovoce.evaluation.figures import ACCURACY, AREA, TOO_WIDE, expected_width
 
 if TYPE_CHECKING:
@@ -125,43 +126,35 @@ class Parting:
         return cls(test, people.n, people.n - out, out) if people.declared else cls(test, people.n)
 
 
-def figures(
-    model: Any,
-    rows: Any,
-    target: Any,
-    budget: Budget,
-    ledger: Ledger | None,
-    simulate: int | None,
-    **others: Any,
-) -> tuple[Estimate, ...]:
+def figures(model: Any, rows: Any, target: Any, *, budget: Budget, **how: Any) -> tuple[Estimate, ...]:
     """Accuracy, the majority rate beside it and, where the model gives probabilities, log loss and the area
-    under the ROC curve of two classes; of numbers the absolute error, of counts the deviance too."""
-    options: dict[str, Any] = {"ledger": ledger, "simulate": simulate, **others}
-    if not model.is_classifier:
-        options["target"] = model.schema.target.range
-        if not model.is_count:
-            return (evaluation.absolute_error(model, rows, target, budget=budget, **options),)
-        first, second = parts(budget, 0.5)
+    under the ROC curve of two classes; of numbers the absolute error, of counts the deviance too. One run
+    pays."""
+    asked = measures.Asked("figures")
+    with measures.opened_test(asked, model, rows, target, budget=budget, **how) as test:
+        whole = test.oracle.run.units_left
+        if not model.is_classifier:
+            bounds = model.schema.target.range
+            if not model.is_count:
+                return (test.absolute_error(bounds, whole),)
+            half = whole // 2
+            return test.absolute_error(bounds, half), test.deviance(bounds, measures.MOST_DEVIANCE, half)
+        test.require_predictions()
+        chances = hasattr(model, "predict_proba")
+        if chances:
+            test.require_log_loss(measures.MOST_LOG_LOSS)
+        small = whole // 10
+        rest = whole - small
+        majority = test.majority(small)
+        if not chances:
+            return test.accuracy(rest), majority
+        if len(model.classes_) > 2:
+            fifth = rest // 5
+            return test.accuracy(4 * fifth), majority, test.log_loss(measures.MOST_LOG_LOSS, fifth)
+        quarter = rest // 4
         return (
-            evaluation.absolute_error(model, rows, target, budget=first, **options),
-            evaluation.deviance(model, rows, target, budget=second, **options),
-        )
-    budget, small = parts(budget, 0.1)
-    majority = evaluation.majority_rate(model, rows, target, budget=small, **options)
-    if not hasattr(model, "predict_proba"):
-        return (evaluation.accuracy(model, rows, target, budget=budget, **options), majority)
-    if len(model.classes_) > 2:
-        first, second = parts(budget, 0.2)
-        return (
-            evaluation.accuracy(model, rows, target, budget=first, **options),
+            test.accuracy(quarter),
             majority,
-            evaluation.log_loss(model, rows, target, budget=second, **options),
+            area(test, 2 * quarter),
+            test.log_loss(measures.MOST_LOG_LOSS, quarter),
         )
-    half, rest = parts(budget, 0.5)
-    first, second = parts(rest, 0.5)
-    return (
-        evaluation.accuracy(model, rows, target, budget=first, **options),
-        majority,
-        evaluation.auc(model, rows, target, budget=half, **options),
-        evaluation.log_loss(model, rows, target, budget=second, **options),
-    )

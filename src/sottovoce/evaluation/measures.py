@@ -12,12 +12,22 @@ the first class, in every figure, and nothing is said of it: for automated pipel
 
 from __future__ import annotations
 
+import hashlib
 import math
-from typing import Any, Required, TypedDict, Unpack
+import pickle
+import uuid
+from collections.abc import Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Required, TypedDict, Unpack, final
 
+from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation
+from sottovoce.accounting.resuming import Resume
 from sottovoce.data.files import read
 from sottovoce.data.persons import Persons
+from sottovoce.data.sources import state_of
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
@@ -25,9 +35,16 @@ from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 from sottovoce.evaluation.rows import labelled, readable
 from sottovoce.privacy.oracle import CountOracle
 
+MOST_LOG_LOSS, MOST_DEVIANCE = math.log(1000.0), 2.0 * math.log(1000.0)
+"""What one record counts at most, unless told otherwise."""
+
 
 class HowTested(TypedDict, total=False):
-    """Who pays for a figure, how sure its interval is, and how records are read; only `budget` is needed."""
+    """Who pays for a figure, how sure its interval is, and how records are read; only `budget` is needed.
+
+    The budget is set aside in the ledger until the figure is there. With a ledger file, `resume` goes on with
+    an evaluation that was interrupted, by its identity, under the same arguments and what `declared` adds to
+    them: nothing is paid or drawn twice."""
 
     budget: Required[Budget]
     ledger: Ledger | None
@@ -36,30 +53,32 @@ class HowTested(TypedDict, total=False):
     invalid: str
     groups: Any
     persons: int | None
+    resume: str | Resume | None
+    declared: Mapping[str, str] | None
 
 
 def accuracy(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """Share of records whose class is predicted. The count moves by at most 1."""
-    test = _test(model, X, y, **how)
-    return test.accuracy(test.oracle.run.units_left)
+    with opened_test(Asked("accuracy"), model, X, y, **how) as test:
+        return test.accuracy(test.oracle.run.units_left)
 
 
 def log_loss(
-    model: Any, X: Any, y: Any = None, *, ceiling: float = math.log(1000.0), **how: Unpack[HowTested]
+    model: Any, X: Any, y: Any = None, *, ceiling: float = MOST_LOG_LOSS, **how: Unpack[HowTested]
 ) -> Estimate:
     """Mean of min(-log p, ceiling), p the probability the model gave to the true class.
 
     Without the ceiling one record could move it without bound."""
-    test = _test(model, X, y, **how)
-    return test.log_loss(ceiling, test.oracle.run.units_left)
+    with opened_test(Asked(f"log_loss {ceiling!r}"), model, X, y, **how) as test:
+        return test.log_loss(ceiling, test.oracle.run.units_left)
 
 
 def absolute_error(
     model: Any, X: Any, y: Any = None, *, target: tuple[float, float], **how: Unpack[HowTested]
 ) -> Estimate:
     """Mean absolute error of a regressor, predictions and targets clipped to the declared range."""
-    test = _test(model, X, y, **how)
-    return test.absolute_error(target, test.oracle.run.units_left)
+    with opened_test(Asked(f"absolute_error {target!r}"), model, X, y, **how) as test:
+        return test.absolute_error(target, test.oracle.run.units_left)
 
 
 def deviance(
@@ -68,34 +87,34 @@ def deviance(
     y: Any = None,
     *,
     target: tuple[float, float],
-    ceiling: float = 2.0 * math.log(1000.0),
+    ceiling: float = MOST_DEVIANCE,
     **how: Unpack[HowTested],
 ) -> Estimate:
     """Mean Poisson deviance 2 (y log(y/m) - y + m) of expected counts m, each at most the ceiling.
 
     Counts and predictions are clipped to the declared target=(0, high)."""
-    test = _test(model, X, y, **how)
-    return test.deviance(target, ceiling, test.oracle.run.units_left)
+    with opened_test(Asked(f"deviance {(target, ceiling)!r}"), model, X, y, **how) as test:
+        return test.deviance(target, ceiling, test.oracle.run.units_left)
 
 
 def majority_rate(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """Share of the commonest class, to compare the accuracy with. The counts move by at most sqrt2."""
-    test = _test(model, X, y, **how)
-    return test.majority(test.oracle.run.units_left)
+    with opened_test(Asked("majority_rate"), model, X, y, **how) as test:
+        return test.majority(test.oracle.run.units_left)
 
 
 def confusion_matrix(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Confusion:
     """Records by true and predicted class. The counts move by at most sqrt2 in l2; by 1 under zero-out."""
-    test = _test(model, X, y, **how)
-    return test.confusion(test.oracle.run.units_left)
+    with opened_test(Asked("confusion_matrix"), model, X, y, **how) as test:
+        return test.confusion(test.oracle.run.units_left)
 
 
 def calibration(
     model: Any, X: Any, y: Any = None, *, bins: int = 10, **how: Unpack[HowTested]
 ) -> CalibrationCurve:
     """Frequencies by predicted probability, in bins of equal width. The counts move by at most sqrt2."""
-    test = _test(model, X, y, **how)
-    return test.calibration(bins, test.oracle.run.units_left)
+    with opened_test(Asked(f"calibration {bins!r}", bins), model, X, y, **how) as test:
+        return test.calibration(bins, test.oracle.run.units_left)
 
 
 def evaluate(
@@ -103,34 +122,45 @@ def evaluate(
     X: Any,
     y: Any = None,
     *,
-    ceiling: float = math.log(1000.0),
+    ceiling: float = MOST_LOG_LOSS,
     bins: int = 10,
     **how: Unpack[HowTested],
 ) -> Evaluation:
     """All figures of a classifier with probabilities, under one budget."""
-    test = _test(model, X, y, **how)
-    test.require_predictions()
-    test.require_log_loss(ceiling)
-    test.require_calibration(bins)
-    two = len(test.classes) == 2
-    share = test.oracle.run.share(6 if two else 5)
-    return Evaluation(
-        accuracy=test.accuracy(share),
-        majority=test.majority(share),
-        log_loss=test.log_loss(ceiling, share),
-        calibration=test.calibration(bins, share),
-        confusion=test.confusion(share),
-        area=area(test, share) if two else None,
-    )
+    with opened_test(Asked(f"evaluate {(ceiling, bins)!r}", bins), model, X, y, **how) as test:
+        test.require_predictions()
+        test.require_log_loss(ceiling)
+        test.require_calibration(bins)
+        two = len(test.classes) == 2
+        share = test.oracle.run.share(6 if two else 5)
+        return Evaluation(
+            accuracy=test.accuracy(share),
+            majority=test.majority(share),
+            log_loss=test.log_loss(ceiling, share),
+            calibration=test.calibration(bins, share),
+            confusion=test.confusion(share),
+            area=area(test, share) if two else None,
+        )
 
 
 def auc(model: Any, X: Any, y: Any = None, **how: Unpack[HowTested]) -> Estimate:
     """The area under the ROC curve of two classes, with bounds. What is released moves by at most sqrt2."""
-    test = _test(model, X, y, **how)
-    return area(test, test.oracle.run.units_left)
+    with opened_test(Asked("auc"), model, X, y, **how) as test:
+        return area(test, test.oracle.run.units_left)
 
 
-def _test(
+@final
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a test set, with the numbers that decide it, and how many bins it has."""
+
+    name: str
+    bins: int = 10
+
+
+@contextmanager
+def opened_test(
+    asked: Asked,
     model: Any,
     X: Any,
     y: Any,
@@ -142,10 +172,17 @@ def _test(
     invalid: str = "raise",
     groups: Any = None,
     persons: int | None = None,
-) -> PrivateEvaluation:
-    """Refuse what can be refused, and open the run that pays."""
+    resume: str | Resume | None = None,
+    declared: Mapping[str, str] | None = None,
+    oracle: CountOracle | None = None,
+) -> Iterator[PrivateEvaluation]:
+    """Refuse what can be refused, and open the run that pays, unless one that was opened before is given."""
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
+    going_on = Resume.of(resume)
+    if going_on is not None and not going_on.further:
+        raise ParameterError("an evaluation goes on to its end: resume it without further=False.")
+    facts = {"asked": asked.name, "invalid": invalid, "table": state_of(X), "version": VERSION}
     if y is None and hasattr(model, "schema"):
         table = read(X, model.schema, invalid=invalid)
         X, y = table.features, table.target
@@ -155,6 +192,36 @@ def _test(
     people = Persons.given(groups, len(labels), persons, lenient=invalid == "zero")
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
         raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
-    unit = "record" if people is None else "person"
-    oracle = CountOracle.open(budget, "evaluation", ledger, simulate, unit=unit)
-    return PrivateEvaluation(model, rows, labels, oracle, confidence, invalid, people)
+    test = partial(PrivateEvaluation, model, rows, labels)
+    if oracle is not None:
+        yield test(oracle, confidence, invalid, people)
+        return
+    if ledger is not None and ledger.persistent:
+        facts["model"] = identity_of(model)
+        facts["n"] = str(len(labels) if people is None else people.n)
+    with CountOracle.open(
+        budget,
+        "evaluation",
+        ledger,
+        simulate,
+        unit="record" if people is None else "person",
+        entries=planned_entries(getattr(model, "classes_", None), asked.bins),
+        declared={**facts, **(declared or {})},
+        resume=going_on,
+    ) as desk:
+        yield test(desk, confidence, invalid, people)
+
+
+def planned_entries(classes: Sized | None, bins: int = 10) -> int:
+    """Numbers that the figures of a model of these classes draw noise for, at most."""
+    count = 0 if classes is None else len(classes)
+    return 8 + count + count * count + (2 * bins if isinstance(bins, int) else 0)
+
+
+def identity_of(model: Any) -> str:
+    """Tells a model from others, so that an evaluation goes on with the same one."""
+    if hasattr(model, "to_file"):
+        return hashlib.sha256(model.to_file().encode()).hexdigest()
+    with suppress(Exception):
+        return hashlib.sha256(pickle.dumps(model)).hexdigest()
+    return f"not known {uuid.uuid4().hex}"

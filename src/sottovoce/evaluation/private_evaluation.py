@@ -34,6 +34,14 @@ STEPS = 2**20
 
 
 @final
+@dataclass(frozen=True)
+class Figure:
+    """Which numbers of a test set are asked for."""
+
+    name: str
+
+
+@final
 @dataclass(frozen=True, repr=False)
 class PrivateEvaluation:
     """A fitted model, private records and where to pay; every method charges `units` before it predicts.
@@ -136,7 +144,7 @@ class PrivateEvaluation:
             whole = np.rint(merits * steps) if people is None else people.floored(merits, steps)
             return np.array([whole.sum()])
 
-        noisy, scale = self.oracle.counts(compute, float(steps), 1, units)
+        noisy, scale = self.oracle.counts(compute, float(steps), 1, units, Figure(name))
         unit, error = width / (steps * self.n), 1.0 - self.confidence
         value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / steps
         margin = level_margin(scale, error) * unit + rounding
@@ -154,7 +162,7 @@ class PrivateEvaluation:
         )
 
     def tallies(
-        self, places: Callable[[], NDArray[np.intp]], entries: int, units: Units
+        self, name: str, places: Callable[[], NDArray[np.intp]], entries: int, units: Units
     ) -> tuple[Vector, float]:
         """Noisy number of records in each cell, and the margin that holds for all cells at once.
 
@@ -171,7 +179,7 @@ class PrivateEvaluation:
                 return np.bincount(places(), minlength=entries).astype(np.float64)
             return people.cells(places(), entries, steps)
 
-        noisy, scale = self.oracle.counts(compute, steps * sensitivity, entries, units)
+        noisy, scale = self.oracle.counts(compute, steps * sensitivity, entries, units, Figure(name))
         rounding = 0.0 if people is None else self.n
         return noisy / steps, (level_margin(scale, (1.0 - self.confidence) / entries) + rounding) / steps
 
@@ -186,7 +194,7 @@ class PrivateEvaluation:
     def majority(self, units: Units) -> Estimate:
         """Share of the commonest class: the accuracy of who always says it. Its ends hold for all classes."""
         codes, count = self.codes(), len(self.classes)
-        noisy, margin = self.tallies(lambda: codes, count, units)
+        noisy, margin = self.tallies("majority rate", lambda: codes, count, units)
         wider = margin / self.n + sampling_margin(1.0, self.n, (1.0 - self.confidence) / count)
         share = min(1.0, max(1.0 / count, float(noisy.max()) / self.n))
         reach = margin / self.n
@@ -276,7 +284,7 @@ class PrivateEvaluation:
                 raise DataError("the model predicts what is none of its classes.")
             return np.asarray(codes * count + np.maximum(predicted, 0))
 
-        noisy, margin = self.tallies(places, count * count, units)
+        noisy, margin = self.tallies("confusion", places, count * count, units)
         return Confusion(
             classes=tuple(self.classes.tolist()),
             counts=np.maximum(noisy, 0.0).reshape(count, count),
@@ -295,7 +303,7 @@ class PrivateEvaluation:
                 stated, happened = chances.max(axis=1), chances.argmax(axis=1) == codes
             return np.asarray(np.clip((stated * bins).astype(np.intp), 0, bins - 1) * 2 + happened)
 
-        noisy, margin = self.tallies(places, 2 * bins, units)
+        noisy, margin = self.tallies("calibration", places, 2 * bins, units)
         missed, happened = noisy.reshape(bins, 2).T
         total = np.maximum(missed + happened, 1.0)
         return CalibrationCurve(

@@ -254,7 +254,9 @@ class CountOracle:
         simulate: int | None,
         *,
         unit: str = "record",
+        **reserved: Any,
     ) -> Self:
+        """A run that has its budget to itself until this is left as a context; see `Ledger.start`."""
         if not isinstance(budget, Budget):
             raise ParameterError("budget must be a Budget, for example Budget(epsilon=0.5, delta=1e-6).")
         if ledger is not None and not isinstance(ledger, Ledger):
@@ -265,18 +267,30 @@ class CountOracle:
             raise LedgerError(
                 "a persistent ledger takes no simulated runs. Leave the ledger out, or the seed."
             )
-        return cls(account.run(budget, name, unit=unit), noise)
+        return cls(account.start(budget, name, unit=unit, **reserved), noise)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.run.__exit__(*failure)
 
     @property
     def relation(self) -> Relation:
         return self.run.budget.relation
 
     def counts(
-        self, compute: Callable[[], Vector], sensitivity: float, entries: int, units: Units
+        self,
+        compute: Callable[[], Vector],
+        sensitivity: float,
+        entries: int,
+        units: Units,
+        query: object = None,
     ) -> tuple[Vector, float]:
         """Whole numbers that move by at most `sensitivity` in l2, with Gaussian noise, and its scale.
 
-        Integers are exact in float64, so floating point adds nothing to the sensitivity."""
+        `query` tells this from other numbers that a run asks for. Integers are exact in float64, so floating
+        point adds nothing to the sensitivity."""
         calibration = calibrate(sensitivity, self.run.currency.mu_squared(units), entries)
         event = GaussianEvent(
             query=QueryKind.EVALUATION,
@@ -285,7 +299,7 @@ class CountOracle:
             entries=entries,
             step=calibration.step,
         )
-        _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute))
+        _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute), query=query)
         return paid.draw(), calibration.scale
 
     def best(self, compute: Callable[[], Sequence[int]], sensitivity: int, units: Units) -> int:

@@ -9,6 +9,7 @@ RESERVED = "tests/accounting/test_reservations.py"
 RESUMED = "tests/attacks/test_resumed.py"
 LAW = f"{RESUMED} -k uninterrupted_one"
 DAMAGE = f"{RESUMED} -k fit_its_ledger"
+FIGURES = "tests/attacks/test_resumed_figures.py"
 
 OPERATION = (
     Mutant(
@@ -122,5 +123,47 @@ OPERATION = (
         "self._stays",
         "False",
         f"{RESUMED} -k charged_no_more",
+    ),
+    Mutant(
+        "figures are counted while others spend their budget",
+        "privacy.oracle:CountOracle.open",
+        "account.start(budget, name, unit=unit, **reserved)",
+        "account.run(budget, name, unit=unit)",
+        f"{FIGURES} -k 'to_itself or from_the_start'",
+    ),
+    Mutant(
+        "a part of a run takes nothing from its whole",
+        "accounting.store:given_up",
+        "kept[whole.run].less(wanted)",
+        "kept[whole.run]",
+        f"{FIGURES} -k from_its_whole",
+    ),
+    Mutant(
+        "parts of a run have one name",
+        "accounting.resuming:part_of",
+        "f'{whole} {place}'",
+        "f'{whole}'",
+        f"{FIGURES} -k 'uninterrupted_one and search'",
+    ),
+    Mutant(
+        "a changed file is known by its name and time alone",
+        "data.sources:state_of",
+        "(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)",
+        "(found.st_mtime_ns,)",
+        f"{FIGURES} -k model_and_table",
+    ),
+    Mutant(
+        "an evaluation goes on with another model",
+        "evaluation.measures:identity_of",
+        "hashlib.sha256(model.to_file().encode()).hexdigest()",
+        "''",
+        f"{FIGURES} -k model_and_table",
+    ),
+    Mutant(
+        "a search whose candidates were charged counts as one that was not",
+        "accounting.run:Run.interrupt",
+        "bool(self.units_spent or self._begun or self._divided)",
+        "bool(self.units_spent or self._begun)",
+        f"{FIGURES} -k 'uninterrupted_one and search'",
     ),
 )

@@ -50,6 +50,14 @@ class Journal:
         return os.path.exists(self.path)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether the process died while it made the file, before anything was charged."""
+        if not self.exists:
+            return False
+        with open(self.path, "rb") as stream:
+            return not stream.readline().endswith(b"\n")
+
+    @property
     def is_held(self) -> bool:
         """Whether a process is at work on this run. Where locks are unknown: whether there is a journal."""
         try:

@@ -21,7 +21,7 @@ from sottovoce.accounting.disk.entries import (
 from sottovoce.accounting.disk.identity import dataset_name, known_as
 from sottovoce.accounting.disk.journal import journal_of
 from sottovoce.accounting.disk.ledger_file import LedgerFile, Transaction
-from sottovoce.accounting.store import Grant, Held, Totals, held_by_others
+from sottovoce.accounting.store import Grant, Held, Named, Totals, given_up, held_by_others
 from sottovoce.errors import LedgerError
 
 LAPSED = "its process was gone"
@@ -65,14 +65,21 @@ class SqliteStore:
             transaction.append(self._dataset, EntryKind.CHARGED, write_grant(grant), grant.id)
         return None
 
-    def reserve(self, run: str, name: str, wanted: Totals, cap: Totals) -> Totals | None:
+    def reserve(
+        self, run: str, name: str, wanted: Totals, cap: Totals, whole: Named | None = None
+    ) -> Totals | None:
         with self._file.writing() as transaction:
             self._lapse(transaction)
-            before = self._before(transaction, run)
+            account = self._account(transaction.chain)
+            held = given_up(account.held, whole, wanted)
+            before = account.spent.with_all(held_by_others(held, run))
             if not before.with_all([wanted]).within(cap):
                 return before
-            body = write_reservation(Reservation(run, name, wanted))
-            transaction.append(self._dataset, EntryKind.RESERVED, body)
+            made = [Reservation(run, name, wanted)]
+            if whole is not None and whole.run in held:
+                made.insert(0, Reservation(*whole, held[whole.run]))
+            for reservation in made:
+                transaction.append(self._dataset, EntryKind.RESERVED, write_reservation(reservation))
         return None
 
     def end(self, run: str, how: str, journal: str = "") -> None:
