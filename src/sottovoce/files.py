@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -62,6 +63,32 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
     except (OSError, ValueError, RecursionError):
         pass
     raise DataError(refusal)
+
+
+def with_checksum(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same values, and a checksum over all of them."""
+    return {**raw, "checksum": _checksum(raw)}
+
+
+def require_unchanged(raw: Any) -> Any:
+    """The values of a JSON file, or DataError where they are not those its checksum was made of.
+
+    A file without one, such as an older version wrote, is taken as it is."""
+    if isinstance(raw, dict) and "checksum" in raw:
+        stated = {name: value for name, value in raw.items() if name != "checksum"}
+        if raw["checksum"] != _checksum(stated):
+            raise DataError(
+                "this file was changed after it was written: its checksum does not match. Take it again from "
+                "where it was published, or from a backup."
+            )
+    return raw
+
+
+def _checksum(raw: dict[str, Any]) -> str:
+    """SHA-256 over the values, whatever the order and the layout of the file."""
+    plain = json.loads(json.dumps(raw))
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
 def rebuilt(kind: type[T], raw: Any) -> T:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
-from sottovoce.files import read_json, text_of, write
+from sottovoce.files import read_json, require_unchanged, text_of, with_checksum, write
 from sottovoce.report.notebook import ShownModel
 from sottovoce.result import NO_FINDINGS, Result
 
@@ -327,8 +327,8 @@ class Model(ShownModel):
         return model
 
     def to_file(self) -> str:
-        """What `save` writes."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        """What `save` writes: `to_dict`, and a checksum over all of it."""
+        return json.dumps(with_checksum(self.to_dict()), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write JSON in one step."""
@@ -336,7 +336,10 @@ class Model(ShownModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        return cls.from_dict(read_json(path, "model file"))
+        """The model in a file; one that says something else than when it was written is refused.
+
+        That notices accidents and edits, not a forger, who can write a new checksum: for that see --sign."""
+        return cls.from_dict(require_unchanged(read_json(path, "model file")))
 
 
 def _figures(raw: list[dict[str, Any]]) -> tuple[Estimate, ...]:

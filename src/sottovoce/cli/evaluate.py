@@ -21,6 +21,7 @@ from sottovoce.cli.options import (
     Persons,
     Query,
     ResumeRun,
+    Signers,
     Simulate,
     delta_of,
 )
@@ -54,6 +55,7 @@ def evaluate(
     delimiter: Delimiter = ",",
     query: Query = None,
     resume: ResumeRun = None,
+    signers: Signers = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model on a test set, privately for the people in that set.
@@ -73,10 +75,9 @@ def evaluate(
     from sottovoce.data.sources import state_of
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.evaluation.holdout import too_few
-    from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
-    loaded = Model.load(model)
+    loaded = out.load_model(model, signers)
     account = out.open_ledger(ledger, dataset)
     with waiting(out.is_watched(), f"reading {data.name}"):
         schema = loaded.schema if person is None else replace(loaded.schema, person=person)

@@ -50,12 +50,11 @@ def export(
     from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.errors import ParameterError
     from sottovoce.files import write
-    from sottovoce.model import Model
 
     if (kind is Format.SQL) != (table is not None):
         raise ParameterError("--table NAME says which table the SQL scores; it goes with --format sql alone.")
     require_free((output,), inputs=(model,), force=force)
-    content = _content(Model.load(model), kind, table or "")
+    content = _content(out.load_model(model), kind, table or "")
     with place_for(output, force=force) as place:
         write(place, content)
     if as_json:

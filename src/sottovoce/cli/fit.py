@@ -29,6 +29,7 @@ from sottovoce.cli.options import (
     Query,
     Quiet,
     ResumeRun,
+    Sign,
     Simulate,
     Weight,
     WeightCap,
@@ -156,6 +157,7 @@ def fit(
             rich_help_panel=PRIVACY,
         ),
     ] = False,
+    sign: Sign = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -169,6 +171,7 @@ def fit(
     from sottovoce.cli import output as out
     from sottovoce.cli.exits import ExitCode
     from sottovoce.cli.outputs import place_for, require_free, save_paid
+    from sottovoce.cli.signing import require_key, signed
     from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError
@@ -186,7 +189,8 @@ def fit(
     declared = Schema.load(schema)
     if within is not None:
         declared = replace(declared, within=within)
-    require_free((output, report), inputs=(data, schema), ledger=ledger, force=force)
+    signature = None if sign is None else require_key(sign).beside(output)
+    require_free((output, report, signature), inputs=(data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset)
     if not quiet:
         out.aside(
@@ -229,6 +233,8 @@ def fit(
             resume=None if resume is None else Resume(resume, further=not no_further),
         )
     written = {"model": str(save_paid(trained.to_file(), output, force=force))}
+    if sign is not None:
+        written["signature"] = str(signed(Path(written["model"]), sign, force=force))
     ending = ExitCode.SHORT if trained.result.stop is Stop.CUT_SHORT else ExitCode.OK
     if report is not None:
         told = "" if ledger is None or dataset is None else out.account_of(ledger, dataset)

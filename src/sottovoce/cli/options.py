@@ -94,6 +94,25 @@ Query: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Sign: TypeAlias = Annotated[
+    Path | None,
+    _output(
+        "--sign",
+        metavar="KEY",
+        help="Sign the model file with this key, of ssh (through ssh-keygen) or minisign, into a file beside "
+        "it.",
+    ),
+]
+Signers: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--signers",
+        metavar="FILE",
+        help="Take the model only if one of these signed it: ssh's allowed_signers, or a public key of "
+        "minisign.",
+        show_default=False,
+    ),
+]
 ResumeRun: TypeAlias = Annotated[
     str | None,
     _privacy(

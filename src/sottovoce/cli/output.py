@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sottovoce.accounting import Ledger
     from sottovoce.evaluation.figures import Estimate
+    from sottovoce.model import Model
     from sottovoce.report import Card
     from sottovoce.result import Result
 
@@ -158,12 +159,23 @@ def account_of(path: Path, dataset: str) -> str:
     )
 
 
-def saved_run(path: Path) -> tuple[Result, Card | None]:
+def load_model(path: Path, signers: Path | None = None) -> Model:
+    """A model whose checksum and, where it has one, whose signature match; what is amiss is said."""
+    from sottovoce.cli.signing import require_signed
+    from sottovoce.model import Model
+
+    require_signed(path, signers)
+    return Model.load(path)
+
+
+def saved_run(path: Path, signers: Path | None = None) -> tuple[Result, Card | None]:
     """The result in a saved run or a model file, and what the latter says about it."""
     from sottovoce import model, result
-    from sottovoce.files import read_json
+    from sottovoce.cli.signing import require_signed
+    from sottovoce.files import read_json, require_unchanged
 
-    raw = read_json(path, "saved run or model file")
+    require_signed(path, signers)
+    raw = require_unchanged(read_json(path, "saved run or model file"))
     if isinstance(raw, dict) and raw.get("format") == model.FORMAT:
         found = model.Model.from_dict(raw)
         return found.result, found.card()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet, Signers
 
 
 def predict(
@@ -18,6 +18,7 @@ def predict(
     ],
     delimiter: Delimiter = ",",
     query: Query = None,
+    signers: Signers = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -33,11 +34,10 @@ def predict(
     from sottovoce.data import files as tables
     from sottovoce.data.sources import open_source
     from sottovoce.files import write
-    from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
     require_free((output,), inputs=(model, data), force=force)
-    loaded = Model.load(model)
+    loaded = out.load_model(model, signers)
     with waiting(out.is_watched(), f"reading {data.name}"):
         asked = table_of(data, query)
         if loaded.schema.target is not None and loaded.schema.target.survival is not None:

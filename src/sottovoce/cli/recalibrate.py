@@ -23,6 +23,7 @@ from sottovoce.cli.options import (
     Persons,
     Query,
     ResumeRun,
+    Sign,
     Simulate,
     delta_of,
 )
@@ -52,6 +53,7 @@ def recalibrate(
     delimiter: Delimiter = ",",
     query: Query = None,
     resume: ResumeRun = None,
+    sign: Sign = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,13 +64,14 @@ def recalibrate(
     from sottovoce.accounting import Budget
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import require_free, save_paid
+    from sottovoce.cli.signing import require_key, signed
     from sottovoce.cli.tables import table_of
     from sottovoce.errors import ParameterError
-    from sottovoce.model import Model
     from sottovoce.report.progress import waiting
 
-    require_free((output,), inputs=(model, data), ledger=ledger, force=force)
-    loaded = Model.load(model)
+    signature = None if sign is None else require_key(sign).beside(output)
+    require_free((output, signature), inputs=(model, data), ledger=ledger, force=force)
+    loaded = out.load_model(model)
     stated = delta_of(delta)
     if isinstance(stated, str):
         raise ParameterError("--delta must be a number here, such as 1e-6.")
@@ -86,6 +89,8 @@ def recalibrate(
             resume=resume,
         )
     place = save_paid(made.to_file(), output, force=force)
+    if sign is not None:
+        signed(place, sign, force=force)
     if as_json:
         out.say_json({"model": str(place), **out.summary(made.result)})
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Force, Quiet
+from sottovoce.cli.options import OUTPUT, AsJson, Force, Quiet, Signers
 
 
 def report(
@@ -42,6 +42,7 @@ def report(
     sector: Annotated[str, typer.Option(help="registry: Healthcare, Government, ...")] = "",
     published: Annotated[str, typer.Option(help="registry: the date of publication, 2026-11-18.")] = "",
     author: Annotated[list[str] | None, typer.Option(help="registry: who wrote the entry.")] = None,
+    signers: Signers = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -70,7 +71,7 @@ def report(
         published=published,
         authors=tuple(author or ()),
     )
-    result, card = out.saved_run(run)
+    result, card = out.saved_run(run, signers)
     told = Card() if card is None else card
     if ledger is not None:
         told = replace(told, account=out.account_of(ledger, out.dataset_of(ledger, result)))

@@ -52,12 +52,11 @@ def summary(
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.files import write
-    from sottovoce.model import Model
 
     wanted = {csv: "to_csv", html: "to_html", latex: "to_latex"}
     wanted.pop(None, None)
     require_free(tuple(wanted), inputs=(model,), force=force)
-    found = Model.load(model).summary(
+    found = out.load_model(model).summary(
         exp=exp,
         against=against or (),
         per=units_of(per or []),
