@@ -1,20 +1,26 @@
-"""`python -m tests.attacks.crash.resumes [kills]`: fits killed with SIGKILL at random moments and resumed.
+"""`python -m tests.attacks.crash.resumes [kills] [seed]`: runs killed with SIGKILL at any time and resumed.
 
-A fit is killed and resumed until it ends by itself. Then its answers were each charged for once, its charges
-are those of one run within its budget, and what was released before a kill is released after it."""
+A fit, evaluation or recalibration is killed and resumed until it ends by itself. Then its answers were each
+charged for once, its charges are those of one run within its budget, and what was released before a kill is
+released after it."""
 
 # ruff: noqa: T201 - a study prints what it found
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sottovoce as sv
+from sottovoce import evaluation
 from sottovoce.accounting import Budget, Ledger, verify
 from sottovoce.data.schema import Numeric, Schema, Target
 from tests.attacks.crash.kills import in_child
@@ -38,10 +45,63 @@ def table(n: int = 3000) -> pa.Table:
     return pa.table({"a": a, "b": b, "y": (a - b + rng.logistic(scale=0.3, size=n) > 0).astype(int)})
 
 
-def fit(source: Any, path: Path, method: str, resume: str | None) -> None:
+@dataclass(frozen=True)
+class Case:
+    """What is killed: a command of the library, where its rows are, and by which method it fits."""
+
+    front: str
+    place: str
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.front}, {self.place}"
+
+
+CASES = (
+    *(Case("fit", place, method) for place in ("memory", "Parquet") for method in ("adapt", "majorize")),
+    Case("fit", "Dask", "majorize"),
+    *(Case(front, place) for front in ("evaluate", "recalibrate") for place in ("memory", "Parquet")),
+)
+
+
+def work(case: Case, source: Any, scheduler: str, model: sv.Model, path: Path, resume: str | None) -> None:
+    """One attempt, which leaves a file when it ends by itself."""
     ledger = Ledger.open(path, dataset="d")
-    options: dict[str, Any] = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "ledger": ledger}
-    sv.fit(source, SCHEMA, method=method, resume=resume, **options).save(path.with_suffix(".json"))
+    done = path.with_suffix(".json")
+    if case.front == "evaluate":
+        found = evaluation.evaluate(model, source, budget=BUDGET, ledger=ledger, resume=resume)
+        done.write_text(repr(found.accuracy.value))
+    elif case.front == "recalibrate":
+        model.recalibrated(source, budget=BUDGET, ledger=ledger, resume=resume).save(done)
+    else:
+        options: dict[str, Any] = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "ledger": ledger}
+        if case.place == "Dask":
+            options["dask"] = scheduler
+        sv.fit(source, SCHEMA, method=case.method, resume=resume, **options).save(done)
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A scheduler and a worker that outlive whoever is killed; the scheduler's address."""
+    told = folder / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    parts = [
+        subprocess.Popen([*called, "--scheduler-file", str(told), "--no-dashboard", *options], **quiet)
+        for called, options in (
+            ([sys.executable, "-m", "distributed.cli.dask_scheduler"], ["--port", "0"]),
+            ([sys.executable, "-m", "distributed.cli.dask_worker"], ["--nthreads", "1"]),
+        )
+    ]
+    try:
+        for _ in range(600):
+            if told.exists() and told.read_text():
+                break
+            time.sleep(0.1)
+        yield json.loads(told.read_text())["address"]
+    finally:
+        for part in parts:
+            part.terminate()
+            part.wait()
 
 
 def journals(path: Path) -> dict[str, list[str]]:
@@ -56,7 +116,7 @@ def journals(path: Path) -> dict[str, list[str]]:
 def until_ended(
     work: Callable[[str | None], None], path: Path, luck: random.Random, longest: float
 ) -> Counter[str]:
-    """Kill and resume one fit until it ends by itself; what was seen."""
+    """Kill and resume one run until it ends by itself; what was seen."""
     seen: Counter[str] = Counter()
     while not path.with_suffix(".json").exists():
         runs = [run for run, lines in journals(path).items() if lines or _charged(path, run)]
@@ -65,7 +125,9 @@ def until_ended(
         time.sleep(luck.uniform(0.0, longest))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        seen["kills" if os.WIFSIGNALED(status) else "ended"] += 1
+        seen["kills" if os.WIFSIGNALED(status) else "failed" if status else "ended first"] += 1
+        if seen["failed"] > 3:
+            break
         after = journals(path)
         seen["changed answers"] += any(
             after.get(run, [])[: len(lines)] != lines for run, lines in before.items()
@@ -79,7 +141,7 @@ def _charged(path: Path, run: str) -> bool:
 
 
 def judged(path: Path, seen: Counter[str]) -> Counter[str]:
-    """What must hold once the fit has ended."""
+    """What must hold once the run has ended."""
     ledger = Ledger.open(path, dataset="d")
     verify(path)
     charges = {grant.id for grant in ledger.history}
@@ -90,32 +152,40 @@ def judged(path: Path, seen: Counter[str]) -> Counter[str]:
     seen["runs charged twice"] += len({grant.run_id for grant in ledger.history}) != 1
     seen["overspent"] += ledger.units_spent > cap
     seen["budget not used"] += ledger.units_spent < 0.999 * cap
-    seen["fits"] += 1
+    seen["ended runs"] += 1
     return seen
+
+
+WRONG = (
+    "failed",
+    "changed answers",
+    "charges without an answer",
+    "runs charged twice",
+    "overspent",
+    "budget not used",
+)
 
 
 def main() -> int:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    luck, seen = random.Random(8), Counter[str]()
-    held = table()
-    while seen["kills"] < kills:
-        with tempfile.TemporaryDirectory() as folder:
-            path, method = Path(folder) / "budget.db", luck.choice(("adapt", "majorize", "accelerate"))
-            source: Any = held
-            if seen["fits"] % 2:
-                source = Path(folder) / "rows.parquet"
+    luck, seen, held = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 8), Counter[str](), table()
+    model = sv.fit(held, SCHEMA, epsilon=BUDGET.epsilon, delta=BUDGET.delta, method="majorize", simulate=0)
+    with tempfile.TemporaryDirectory() as common, cluster(Path(common)) as scheduler:
+        for case in itertools.cycle(CASES):
+            if seen["kills"] >= kills:
+                break
+            with tempfile.TemporaryDirectory() as folder:
+                path, source = Path(folder) / "budget.db", Path(folder) / "rows.parquet"
                 pq.write_table(held, source)
-            Ledger.create(path, dataset="d", cap=CAP)
-            seen += judged(path, until_ended(lambda run: fit(source, path, method, run), path, luck, 1.0))  # noqa: B023
+                Ledger.create(path, dataset="d", cap=CAP)
+                rows = held if case.place == "memory" else source
+                once = partial(work, case, rows, scheduler, model, path)
+                found = judged(path, until_ended(once, path, luck, 0.1 if case.front == "evaluate" else 1.0))
+                found[f"kills of {case}"] = found["kills"]
+                seen += found
+                print(dict(found), flush=True)
     print(dict(seen))
-    wrong = (
-        "changed answers",
-        "charges without an answer",
-        "runs charged twice",
-        "overspent",
-        "budget not used",
-    )
-    return int(any(seen[name] for name in wrong))
+    return int(any(seen[name] for name in WRONG))
 
 
 if __name__ == "__main__":
