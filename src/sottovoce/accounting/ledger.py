@@ -87,6 +87,11 @@ class Ledger(OnDisk):
         return self._store.address
 
     @property
+    def part(self) -> str:
+        """The sub-budget that runs are paid from; empty for what is allotted to nobody."""
+        return self._store.part
+
+    @property
     def units_cap(self) -> Units:
         return self._allowed.cap.units
 
@@ -101,8 +106,7 @@ class Ledger(OnDisk):
 
     def left_for(self, run: str) -> Totals:
         """What a run of this identity may spend: all that is neither spent nor reserved by others."""
-        taken = self._store.totals().with_all(held_by_others(self._store.held(), run))
-        return self._allowed.cap.less(taken)
+        return self._allowed.cap.less(self._store.taken(run, self._allowed.cap))
 
     @property
     def lattice_left(self) -> int:
@@ -231,11 +235,12 @@ class Ledger(OnDisk):
         needed, amount, budget = run.units_cap - run.charged_before.units, self._currency.amount, run.budget
         if needed > left.units:
             held = sum(kept.units for kept in held_by_others(self._store.held(), run.identity))
+            whose = f" for {self.part!r}" if self.part else ""
             fits = affordable(left.units, budget, self._currency)
             others = f"{amount(held)} of it is reserved by runs that have not ended. " if held else ""
             raise BudgetExceeded(
                 f"the run's epsilon={budget.epsilon:g}, delta={budget.delta:g} needs {self._currency.label}="
-                f"{amount(needed)}, {amount(left.units)} is left in the ledger: "
+                f"{amount(needed)}, {amount(left.units)} is left in the ledger{whose}: "
                 f"{f'enough for epsilon={fits:g} at this delta' if fits else 'too little for any run'}. "
                 f"{others}Nothing was released. Give the run a smaller budget."
             )
@@ -255,13 +260,13 @@ class Ledger(OnDisk):
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., Ledger], tuple[str, str, str]]:
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., Ledger], tuple[str, ...]]:
         if self._store.address is None:
             raise LedgerError(
                 "an in-memory ledger cannot be pickled: two copies would each spend the whole cap. "
                 "Keep it in a file: Ledger.create(path, dataset=..., cap=...), then Ledger.open."
             )
-        return _reopened, (*self._store.address, self.identity)
+        return _reopened, (*self._store.address, self.identity, self.part)
 
     def _repr_html_(self) -> str:
         each = [
@@ -278,8 +283,8 @@ class Ledger(OnDisk):
         )
 
 
-def _reopened(path: str, dataset: str, identity: str) -> Ledger:
-    ledger = Ledger.open(path, dataset=dataset)
+def _reopened(path: str, dataset: str, identity: str, part: str = "") -> Ledger:
+    ledger = Ledger.open(path, dataset=dataset, part=part)
     if ledger.identity != identity:
         raise LedgerError(
             f"the ledger at {path} is not the one that was pickled. Open the right file with Ledger.open."

@@ -98,6 +98,7 @@ def _header(ledger: Ledger, run: Run, dataset: str, declared: Mapping[str, str])
         "name": run.name,
         "ledger": ledger.identity,
         "dataset": dataset,
+        **({"part": ledger.part} if ledger.part else {}),
         "budget": [budget.epsilon, budget.delta, budget.relation.value],
         "declared": dict(declared),
     }

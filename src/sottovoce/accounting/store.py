@@ -21,7 +21,8 @@ class Grant:
     """Leave to release one answer, already paid for. `lattice` counts total variation in 2^-100.
 
     `run` is the name of the run that asked and `run_id` tells it from others of that name. `journal` seals
-    the answers the run had before, where they are written down."""
+    the answers the run had before, where they are written down. `part` names the sub-budget it is paid
+    from."""
 
     id: str
     event: Event
@@ -30,6 +31,7 @@ class Grant:
     run: str = ""
     run_id: str = ""
     journal: str = ""
+    part: str = ""
 
 
 @final
@@ -107,6 +109,10 @@ class Store(Protocol):
         """The (path, data set) that opens this store again, or None if it lives in memory."""
 
     @property
+    def part(self) -> str:
+        """The sub-budget it pays from; empty for the rest."""
+
+    @property
     def head(self) -> str:
         """A seal over everything charged so far; empty in memory."""
 
@@ -137,6 +143,9 @@ class Store(Protocol):
     def held(self) -> Held:
         """What runs have reserved and not charged yet."""
 
+    def taken(self, run: str, cap: Totals) -> Totals:
+        """What a run of this identity may not spend of the cap: spent, reserved by others, or not its own."""
+
     def history(self) -> tuple[Grant, ...]:
         """Every grant, oldest first."""
 
@@ -166,6 +175,10 @@ class MemoryStore:
     @property
     def address(self) -> None:
         return None
+
+    @property
+    def part(self) -> str:
+        return ""
 
     @property
     def head(self) -> str:
@@ -206,6 +219,10 @@ class MemoryStore:
     def held(self) -> Held:
         with self._lock:
             return dict(self._held)
+
+    def taken(self, run: str, cap: Totals) -> Totals:
+        with self._lock:
+            return self._totals.with_all(held_by_others(self._held, run))
 
     def history(self) -> tuple[Grant, ...]:
         with self._lock:

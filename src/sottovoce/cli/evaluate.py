@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Part,
     Person,
     Persons,
     Query,
@@ -49,6 +50,7 @@ def evaluate(
     persons: Persons = None,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    part: Part = None,
     simulate: Simulate = None,
     confidence: Annotated[float, typer.Option(help="Confidence of every interval.")] = 0.95,
     invalid: Invalid = "raise",
@@ -78,7 +80,7 @@ def evaluate(
     from sottovoce.report.progress import waiting
 
     loaded = out.load_model(model, signers)
-    account = out.open_ledger(ledger, dataset)
+    account = out.open_ledger(ledger, dataset, part)
     with waiting(out.is_watched(), f"reading {data.name}"):
         schema = loaded.schema if person is None else replace(loaded.schema, person=person)
         table = tables.read(table_of(data, query), schema, invalid=invalid, delimiter=delimiter)
@@ -128,8 +130,8 @@ def evaluate(
         out.say_json({**facts, **{name: _plain(part) for name, part in figures.items()}})
         return
     out.say({"Guarantee": promise})
-    for part in figures.values():
-        out.console().print(_shown(part, "rows" if people is None else "persons"))
+    for figure in figures.values():
+        out.console().print(_shown(figure, "rows" if people is None else "persons"))
     if weak:
         out.say(out.caveats([weak]))
     if account is None and simulate is None:

@@ -24,6 +24,7 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Part,
     Person,
     Persons,
     Query,
@@ -56,6 +57,7 @@ def fit(
     persons: Persons = None,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    part: Part = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -191,7 +193,7 @@ def fit(
         declared = replace(declared, within=within)
     signature = None if sign is None else require_key(sign).beside(output)
     require_free((output, report, signature), inputs=(data, schema), ledger=ledger, force=force)
-    account = out.open_ledger(ledger, dataset)
+    account = out.open_ledger(ledger, dataset, part)
     if not quiet:
         out.aside(
             "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "

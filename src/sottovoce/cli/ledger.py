@@ -34,6 +34,9 @@ def create(
         str,
         typer.Option(help="Whom the cap is for, for good: every record, or every person with all of theirs."),
     ] = "record",
+    expires: Annotated[
+        str, typer.Option(metavar="DAY", help="The last day on which it may be charged: 2027-12-31.")
+    ] = "",
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -46,7 +49,9 @@ def create(
     from sottovoce.cli import output as out
 
     cap = Budget(epsilon, delta, relation)
-    made = Ledger.create(path, dataset=dataset, cap=cap, currency=currency, order=order, unit=unit)
+    made = Ledger.create(
+        path, dataset=dataset, cap=cap, currency=currency, order=order, unit=unit, expires=expires
+    )
     weak = tuple(filter(None, [caution(epsilon, delta, None, cap.relation, made.unit)]))
     if as_json:
         facts = {"ledger": str(path), "dataset": dataset, "identity": made.identity}
@@ -57,6 +62,134 @@ def create(
             f"{dataset} in {path}, cap epsilon={epsilon:g}, delta={delta:g}, {relation}, for every {unit}"
         )
         out.say({"Created": created, **out.caveats(weak)})
+
+
+@ledger.command()
+def renew(
+    path: File,
+    dataset: Annotated[str, typer.Option(help="Name of the new account.", show_default=False)],
+    following: Annotated[str, typer.Option(help="The account that it follows.", show_default=False)],
+    epsilon: Annotated[float | None, typer.Option(help="Its cap; else that of the old one.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Its delta; else that of the old one.")] = None,
+    expires: Annotated[
+        str, typer.Option(metavar="DAY", help="The last day on which it may be charged: 2027-12-31.")
+    ] = "",
+    quiet: Quiet = False,
+) -> None:
+    """Open an account for new records that follows an old one, and say what whoever is in both can lose.
+
+    Example: sottovoce ledger renew budget.db --dataset claims-2027 --following claims-2026
+    """
+    from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.disk.renewal import renew as renewed
+    from sottovoce.accounting.disk.statement import verify as checked
+    from sottovoce.cli import output as out
+
+    old = Ledger.open(path, dataset=following).cap
+    cap = Budget(epsilon or old.epsilon, delta or old.delta, old.relation)
+    made = renewed(path, dataset=dataset, following=following, cap=cap, expires=expires)
+    if not quiet:
+        told = next(part for part in checked(path).datasets if part.identity == made.identity)
+        out.say({"Created": f"{told.name} in {path}, cap {cap!r}", "Over time": told.over_time})
+
+
+@ledger.command()
+def allot(
+    path: File,
+    dataset: Annotated[str, typer.Option(help="Name of the data set.", show_default=False)],
+    part: Annotated[str, typer.Option(help="A team or a purpose.", show_default=False)],
+    epsilon: Epsilon,
+    delta: Annotated[float | None, typer.Option(help="Its delta; else that of the cap.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Keep a part of a cap for a team or a purpose: runs with --part stay within it, others leave it alone.
+
+    A part only divides the cap: all parts together never spend more than it.
+    """
+    from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.disk.renewal import allot as allotted
+    from sottovoce.cli import output as out
+
+    cap = Ledger.open(path, dataset=dataset).cap
+    allotted(path, dataset=dataset, part=part, budget=Budget(epsilon, delta or cap.delta, cap.relation))
+    if not quiet:
+        out.say({"Allotted": f"epsilon={epsilon:g} of {dataset} to {part}"})
+
+
+@ledger.command()
+def export(
+    path: File,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A .csv or .json file to write.", show_default=False)
+    ],
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write every entry, one line or object each, oldest first, once all seals are checked."""
+    import csv
+    import io
+    import json
+
+    from sottovoce.accounting.disk.statement import entries
+    from sottovoce.cli import output as out
+    from sottovoce.cli.outputs import place_for, require_free
+    from sottovoce.errors import ParameterError
+    from sottovoce.files import write
+
+    require_free((output,), inputs=(path,), ledger=path, force=force)
+    rows = entries(path)
+    if output.suffix.lower() == ".json":
+        content = json.dumps(rows, indent=1) + "\n"
+    elif output.suffix.lower() == ".csv":
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        content = stream.getvalue()
+    else:
+        raise ParameterError("name a .csv or a .json file to write.")
+    with place_for(output, force=force) as place:
+        write(place, content)
+    if not quiet:
+        out.say({"Wrote": f"{len(rows)} entries to {place}"})
+
+
+@ledger.command()
+def overview(
+    folder: Annotated[Path, typer.Argument(help="A folder of ledger files.", show_default=False)],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write this page.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show every account of every ledger in a folder: its cap, what is spent and left, and until when.
+
+    A file that cannot be trusted is named with the reason, and the others are shown.
+    """
+    from sottovoce.accounting.disk.statement import of_folder
+    from sottovoce.cli import output as out
+
+    statements, refused = of_folder(folder)
+    if html is not None:
+        from sottovoce.cli.outputs import place_for, require_free
+        from sottovoce.files import write
+        from sottovoce.report.ledger import render_folder
+
+        require_free((html,), force=force)
+        page = render_folder(str(folder), statements, refused)
+        with place_for(html, force=force) as html:
+            write(html, page)
+    if as_json:
+        out.say_json({"ledgers": [_plain(statement) for statement in statements], "refused": refused})
+        return
+    for statement in statements:
+        print(out.shown_safely(_told(statement)))
+        print()
+    for name, reason in refused.items():
+        print(out.shown_safely(f"{name}: {reason}"))
+    if html is not None:
+        out.say({"Wrote": html})
 
 
 @ledger.command()
@@ -139,6 +272,15 @@ def _told(statement: Statement) -> str:
             f"  spent  {100 * spent:.1f} % of the cap, epsilon={part.epsilon_spent:.3g} at this delta",
             f"  left   {part.outlook}",
         ]
+        if part.over_time:
+            lines.append(f"  time   {part.over_time}")
+        if part.account.declared.expires:
+            lines.append(f"  until  {part.account.declared.expires}, the last day on which it may be charged")
+        for kept in part.parts:
+            used = 100 * kept.spent / kept.allotted
+            lines.append(
+                f"  part   {kept.name}: epsilon={kept.epsilon:g}, delta={kept.delta:g}, {used:.1f} % spent"
+            )
         if part.units_reserved:
             reserved = 100 * part.units_reserved / part.allowance.cap.units
             lines.append(f"  held   {reserved:.1f} % of the cap by runs that have not ended")
@@ -172,6 +314,18 @@ def _plain(statement: Statement) -> dict[str, Any]:
             "currency": part.allowance.currency.name,
             "spent": part.account.spent.units / part.allowance.cap.units,
             "epsilon_spent": part.epsilon_spent,
+            "follows": [earlier.name for earlier in part.before],
+            "over_time": part.over_time,
+            "expires": part.account.declared.expires,
+            "parts": [
+                {
+                    "name": kept.name,
+                    "epsilon": kept.epsilon,
+                    "delta": kept.delta,
+                    "spent": kept.spent / kept.allotted,
+                }
+                for kept in part.parts
+            ],
             "epsilon_left": {str(times): part.affordable(times) for times in (1, 3, 10)},
             "runs": [
                 {

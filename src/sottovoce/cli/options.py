@@ -51,6 +51,10 @@ Dataset: TypeAlias = Annotated[
     str | None,
     _privacy(help="Name of the data set, in the ledger and in the report."),
 ]
+Part: TypeAlias = Annotated[
+    str | None,
+    _privacy(help="Pay from this part of the ledger's cap, see `ledger allot`."),
+]
 Simulate: TypeAlias = Annotated[
     int | None,
     _privacy(metavar="SEED", help="Seeded noise: repeatable, NOT private, and marked so."),

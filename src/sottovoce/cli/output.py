@@ -112,9 +112,11 @@ def is_watched() -> bool:
     return sys.stderr.isatty()
 
 
-def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
+def open_ledger(path: Path | None, dataset: str | None, part: str | None = None) -> Ledger | None:
     """The ledger of a data set that was created before; nothing is created here by a slip of the pen."""
     if path is None:
+        if part is not None:
+            raise LedgerError("--part is of a ledger: add --ledger FILE --dataset NAME.")
         if dataset is not None:
             raise LedgerError(
                 f"--dataset {dataset} names what a ledger is charged for, and no ledger is named: nothing "
@@ -130,7 +132,7 @@ def open_ledger(path: Path | None, dataset: str | None) -> Ledger | None:
             f"there is no ledger at {path}. Create it: sottovoce ledger create {path} --dataset {dataset} "
             "--epsilon E --delta D."
         )
-    return Ledger.open(path, dataset=dataset)
+    return Ledger.open(path, dataset=dataset, part=part or "")
 
 
 def dataset_of(path: Path, result: Result) -> str:

@@ -73,6 +73,17 @@ def plan(
             help="An effect per standard deviation of a column: what would show it?", rich_help_panel=TRAINING
         ),
     ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            help="How often such a run is made: day, week, month, quarter, year, or '2 weeks'; with --for.",
+            show_default=False,
+        ),
+    ] = None,
+    span: Annotated[
+        str | None,
+        typer.Option("--for", help="For how long: year, or '3 years'.", show_default=False),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -96,6 +107,7 @@ def plan(
     from sottovoce.errors import ParameterError
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.planning import planner
+    from sottovoce.planning.schedule import schedule
     from sottovoce.result import Tolerance
 
     if (schema is None) == (weights is None):
@@ -104,6 +116,8 @@ def plan(
         raise ParameterError("the schema declares the classes: leave --classes out.")
     if curvature is not None and tolerance is None:
         raise ParameterError("--curvature goes with --tolerance, the gradient norm to be certified.")
+    if (every is None) != (span is None):
+        raise ParameterError("a schedule is --every day --for year.")
     if html is not None:
         from sottovoce.cli.outputs import require_free
 
@@ -114,6 +128,8 @@ def plan(
     chosen, target = _aim(declared, loss)
     budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
     declared = _bent(declared, model, rows, budget, chosen, inference > 0.0)
+    person = declared is not None and declared.person is not None
+    times = schedule(every, span, budget, "person" if person else "record") if every and span else None
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
     found = planner.plan(
         n=rows,
@@ -140,11 +156,14 @@ def plan(
         with place_for(html, force=force) as html:
             write(html, page)
     if as_json:
-        out.say_json({**found.to_dict(), "caveats": list(weak)})
+        repeated = {} if times is None else {"schedule": times.to_dict()}
+        out.say_json({**found.to_dict(), **repeated, "caveats": list(weak)})
         return
     print(found)
     if found.accuracy is not None and found.coefficients is None:
         print(f"\n{found.accuracy.drawn()}")
+    if times is not None:
+        print(f"\n{times}")
     if weak:
         out.say(out.caveats(weak))
     if html is not None:

@@ -20,6 +20,7 @@ from sottovoce.cli.options import (
     Invalid,
     LedgerFile,
     Neighbours,
+    Part,
     Persons,
     Query,
     ResumeRun,
@@ -41,6 +42,7 @@ def recalibrate(
     persons: Persons = None,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    part: Part = None,
     bound: Annotated[
         float,
         typer.Option(
@@ -75,7 +77,7 @@ def recalibrate(
     stated = delta_of(delta)
     if isinstance(stated, str):
         raise ParameterError("--delta must be a number here, such as 1e-6.")
-    account = out.open_ledger(ledger, dataset)
+    account = out.open_ledger(ledger, dataset, part)
     with waiting(out.is_watched(), f"reading {data.name}"):
         made = loaded.recalibrated(
             table_of(data, query),

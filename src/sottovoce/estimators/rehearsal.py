@@ -27,7 +27,7 @@ class FirstCharge(Exception):
 class Rehearsal:
     """A store that takes no charge: one that a fresh ledger would take raises FirstCharge."""
 
-    identity, persistent, address, head = "rehearsal", False, None, ""
+    identity, persistent, address, head, part = "rehearsal", False, None, "", ""
 
     def append(self, grant: Grant, cap: Totals) -> Totals:
         nothing = self.totals()
@@ -52,6 +52,9 @@ class Rehearsal:
 
     def held(self) -> Held:
         return {}
+
+    def taken(self, run: str, cap: Totals) -> Totals:
+        return self.totals()
 
     def history(self) -> tuple[Grant, ...]:
         return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sottovoce.report import charts
@@ -30,6 +31,32 @@ def render_ledger(statement: Statement) -> str:
     return document(f"Privacy ledger: {statement.path}", header + "\n".join(sections))
 
 
+def render_folder(folder: str, statements: Sequence[Statement], refused: Mapping[str, str]) -> str:
+    """One self-contained page over all accounts of the ledgers in a folder."""
+    accounts = sum(len(statement.datasets) for statement in statements)
+    lead = f"{accounts} accounts in {len(statements)} ledgers, every seal checked."
+    header = element(
+        "header",
+        element("p", "Sottovoce privacy ledgers", class_="brand")
+        + element("h1", text(folder.rstrip("/").rsplit("/", 1)[-1] or folder))
+        + element("p", text(lead), class_="lead"),
+    )
+    sections = [
+        element(
+            "section",
+            element("p", text(statement.path), class_="brand")
+            + section(part, [run for run in statement.runs if run.dataset == part.name]),
+        )
+        for statement in statements
+        for part in statement.datasets
+    ]
+    troubles = [
+        element("section", element("h2", text(name)) + element("p", text(reason), class_="callout"))
+        for name, reason in refused.items()
+    ]
+    return document(f"Privacy ledgers: {folder}", header + "\n".join((*troubles, *sections)))
+
+
 def section(part: DatasetStatement, runs: list[Spell]) -> str:
     """One data set: a bar of its cap, what is left in words, and a line a run."""
     cap, budget = part.allowance.cap.units, part.allowance.budget
@@ -42,6 +69,13 @@ def section(part: DatasetStatement, runs: list[Spell]) -> str:
     )
     keys = "".join(_key(f"c{place % 6}", name, share) for place, (name, share) in enumerate(shares))
     legend = element("ul", keys + _key("rest", "left", left), class_="legend")
+    if part.over_time:
+        said += f" This account {part.over_time}."
+    if part.account.declared.expires:
+        said += f" It may be charged until {part.account.declared.expires}."
+    for kept in part.parts:
+        used = percent(kept.spent / kept.allotted)
+        said += f" {kept.name} may spend \u03b5 = {kept.epsilon:g} of it and has spent {used} of that."
     outlook = element("p", element("strong", "Left: ") + text(f"{part.outlook}."), class_="callout")
     head = "".join(element("th", text(name), scope="col") for name in _HEADS)
     rows = "".join(_row(place, run, part) for place, run in enumerate(runs, 1))

@@ -9,6 +9,7 @@ RESERVED = "tests/accounting/test_reservations.py"
 RESUMED = "tests/attacks/test_resumed.py"
 LAW = f"{RESUMED} -k uninterrupted_one"
 DAMAGE = f"{RESUMED} -k fit_its_ledger"
+RENEWED = "tests/accounting/test_renewal.py"
 FIGURES = "tests/attacks/test_resumed_figures.py"
 
 OPERATION = (
@@ -28,9 +29,9 @@ OPERATION = (
     ),
     Mutant(
         "what others reserved is charged, in a file",
-        "accounting.disk.sqlite_store:SqliteStore._before",
-        "account.spent.with_all(held_by_others(account.held, run))",
-        "account.spent",
+        "accounting.disk.entries:Account.taken",
+        "self.spent.with_all(held_by_others(self.held, run))",
+        "self.spent",
         RESERVED,
     ),
     Mutant(
@@ -49,9 +50,9 @@ OPERATION = (
     ),
     Mutant(
         "a run with a reservation charged past the cap",
-        "accounting.disk.sqlite_store:SqliteStore._before",
-        "account.spent.with_all(held_by_others(account.held, run))",
-        "account.spent.less(account.held.get(run, Totals(0, 0)))",
+        "accounting.disk.entries:Account.taken",
+        "self.spent.with_all(held_by_others(self.held, run))",
+        "self.spent.less(self.held.get(run, Totals(0, 0)))",
         RESERVED,
     ),
     Mutant(
@@ -165,5 +166,47 @@ OPERATION = (
         "bool(self.units_spent or self._begun or self._divided)",
         "bool(self.units_spent or self._begun)",
         f"{FIGURES} -k 'uninterrupted_one and search'",
+    ),
+    Mutant(
+        "what a part has not used is spent by others",
+        "accounting.disk.entries:Account.taken",
+        "Totals(whole.units + unused, whole.lattice)",
+        "whole",
+        RENEWED,
+    ),
+    Mutant(
+        "a part spends more than it was allotted",
+        "accounting.disk.entries:Account.taken",
+        "not part",
+        "True",
+        RENEWED,
+    ),
+    Mutant(
+        "charges of parts count against the parts alone",
+        "accounting.disk.entries:Account.taken",
+        "Totals(max(whole.units, cap.units - left.units), max(whole.lattice, cap.lattice - left.lattice))",
+        "Totals(cap.units - left.units, cap.lattice - left.lattice)",
+        f"{RENEWED} -k allotted_reserved",
+    ),
+    Mutant(
+        "an account that expired is charged",
+        "accounting.disk.sqlite_store:SqliteStore._require_current",
+        "until and datetime.now(UTC).date().isoformat() > until",
+        "False",
+        f"{RENEWED} -k last_day",
+    ),
+    Mutant(
+        "accounts that follow each other promise the cap of one",
+        "accounting.disk.statement:DatasetStatement.over_time",
+        "(*self.before, self)",
+        "(self,)",
+        f"{RENEWED} -k all_it_follows",
+    ),
+    Mutant(
+        "a schedule costs what one run costs",
+        "planning.schedule:schedule",
+        "str(place)",
+        "'one'",
+        f"{RENEWED} -k compose_to",
     ),
 )

@@ -19,7 +19,7 @@ from sottovoce.accounting.events import (
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.relations import unit_of
-from sottovoce.accounting.store import Grant, Held, Totals, drawn
+from sottovoce.accounting.store import Grant, Held, Totals, drawn, held_by_others
 from sottovoce.errors import LedgerError
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class EntryKind(StrEnum):
     MOVED = "moved"
     RESERVED = "reservation"
     ENDED = "end of a run"
+    ALLOTTED = "allotment"
 
 
 @final
@@ -76,12 +77,15 @@ class Home:
 class Declaration:
     """A data set's cap, with its relation, its currency and whose data it is about: fixed for good.
 
-    Files from before relations and units were named declare none: theirs is the replacement of one record."""
+    `follows` names the account that this one renews, `expires` the last day on which it may be charged. Files
+    from before relations and units were named declare none: theirs is the replacement of one record."""
 
     cap: Budget
     currency: str
     order: float | None
     unit: str = "record"
+    follows: str = ""
+    expires: str = ""
 
 
 def write_home(home: Home) -> str:
@@ -104,7 +108,12 @@ def read_declaration(entry: Entry) -> Declaration:
     raw = entry.details()
     return _guarded(
         lambda: Declaration(
-            Budget(**raw["cap"]), str(raw["currency"]), raw["order"], unit_of(raw.get("unit", "record"))
+            Budget(**raw["cap"]),
+            str(raw["currency"]),
+            raw["order"],
+            unit_of(raw.get("unit", "record")),
+            str(raw.get("follows", "")),
+            str(raw.get("expires", "")),
         )
     )
 
@@ -118,6 +127,7 @@ def write_grant(grant: Grant) -> str:
             "units": str(grant.units),
             "lattice": str(grant.lattice),
             **({"journal": grant.journal} if grant.journal else {}),
+            **({"part": grant.part} if grant.part else {}),
             "event": _event_to_plain(grant.event),
         }
     )
@@ -134,6 +144,7 @@ def read_grant(entry: Entry) -> Grant:
             str(raw["run"]),
             str(raw.get("run_id", "")),
             str(raw.get("journal", "")),
+            str(raw.get("part", "")),
         )
     )
 
@@ -146,6 +157,7 @@ class Reservation:
     run: str
     name: str
     wanted: Totals
+    part: str = ""
 
 
 def write_reservation(made: Reservation) -> str:
@@ -155,6 +167,7 @@ def write_reservation(made: Reservation) -> str:
             "run_id": made.run,
             "units": str(made.wanted.units),
             "lattice": str(made.wanted.lattice),
+            **({"part": made.part} if made.part else {}),
         }
     )
 
@@ -166,6 +179,37 @@ def read_reservation(entry: Entry) -> Reservation:
             str(raw["run_id"]),
             str(raw["run"]),
             Totals(_counted(raw["units"], least=0), _counted(raw["lattice"], least=0)),
+            str(raw.get("part", "")),
+        )
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Allotment:
+    """A sub-budget of an account: what one part, such as a team or a purpose, may spend of the cap."""
+
+    part: str
+    epsilon: float
+    delta: float
+    allotted: Totals
+
+
+def write_allotment(made: Allotment) -> str:
+    units, lattice = str(made.allotted.units), str(made.allotted.lattice)
+    return _text({**asdict(made), "allotted": {"units": units, "lattice": lattice}})
+
+
+def read_allotment(entry: Entry) -> Allotment:
+    raw = entry.details()
+    return _guarded(
+        lambda: Allotment(
+            str(raw["part"]),
+            float(raw["epsilon"]),
+            float(raw["delta"]),
+            Totals(
+                _counted(raw["allotted"]["units"], least=0), _counted(raw["allotted"]["lattice"], least=0)
+            ),
         )
     )
 
@@ -243,6 +287,33 @@ class Account:
     spent: Totals
     held: Held = field(default_factory=lambda: MappingProxyType({}))
     sealed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    parts: Mapping[str, Allotment] = field(default_factory=lambda: MappingProxyType({}))
+    charged: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
+    belongs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def used(self, part: str, but: str = "") -> Totals:
+        """What a part has spent and what its runs hold, one run left out."""
+        held = [kept for run, kept in self.held.items() if run != but and self.belongs.get(run, "") == part]
+        return self.charged.get(part, Totals(0, 0)).with_all(held)
+
+    def taken(self, run: str, part: str, cap: Totals) -> Totals:
+        """What a run of this part may not spend of the cap.
+
+        That is never less than what is spent: whatever parts are allotted, grants stay within the cap. What
+        other parts have not used of theirs is kept for them, and this one's limit is kept, too."""
+        whole = self.spent.with_all(held_by_others(self.held, run))
+        unused = sum(
+            made.allotted.less(self.used(name, run)).units
+            for name, made in self.parts.items()
+            if name != part
+        )
+        whole = Totals(whole.units + unused, whole.lattice)
+        if not part:
+            return whole
+        left = self.parts[part].allotted.less(self.used(part, run))
+        return Totals(
+            max(whole.units, cap.units - left.units), max(whole.lattice, cap.lattice - left.lattice)
+        )
 
 
 @final
@@ -275,6 +346,10 @@ class Chain:
                 return step.with_account(entry.dataset, self._declared(entry))
             case EntryKind.CHARGED:
                 return step.with_account(entry.dataset, self._charged(entry))
+            case EntryKind.ALLOTTED:
+                account, made = self._account(entry), read_allotment(entry)
+                parts = MappingProxyType({**account.parts, made.part: made})
+                return step.with_account(entry.dataset, replace(account, parts=parts))
             case EntryKind.RESERVED | EntryKind.ENDED:
                 return step.with_account(entry.dataset, self._reserved(entry))
             case _:
@@ -287,13 +362,20 @@ class Chain:
 
     def _charged(self, entry: Entry) -> Account:
         account, grant = self._account(entry), read_grant(entry)
-        return replace(account, spent=account.spent.plus(grant), held=drawn(account.held, grant))
+        part = account.charged.get(grant.part, Totals(0, 0)).plus(grant)
+        return replace(
+            account,
+            spent=account.spent.plus(grant),
+            held=drawn(account.held, grant),
+            charged=MappingProxyType({**account.charged, grant.part: part}),
+        )
 
     def _reserved(self, entry: Entry) -> Account:
         account = self._account(entry)
         if entry.kind == EntryKind.RESERVED:
             made = read_reservation(entry)
-            return replace(account, held={**account.held, made.run: made.wanted})
+            belongs = {**account.belongs, made.run: made.part} if made.part else account.belongs
+            return replace(account, held={**account.held, made.run: made.wanted}, belongs=belongs)
         end = read_end(entry)
         held = {run: kept for run, kept in account.held.items() if run != end.run}
         sealed = {**account.sealed, end.run: end.journal} if end.journal else account.sealed

@@ -204,6 +204,11 @@ def belongs_to_ledger(path: str | os.PathLike[str]) -> bool:
     return beside or any(_is_ledger(_start(part)) for part in parts)
 
 
+def is_ledger(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says of itself that it is a ledger."""
+    return _is_ledger(_start(os.path.realpath(os.fspath(path))))
+
+
 def _is_ledger(start: bytes) -> bool:
     number = start[_APPLICATION_AT : _APPLICATION_AT + 4]
     return start.startswith(_HEADER) and number == APPLICATION.to_bytes(4, "big")

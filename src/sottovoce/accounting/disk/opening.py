@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.allowance import require_usable
 from sottovoce.accounting.currency import Gdp, named
-from sottovoce.errors import LedgerError
+from sottovoce.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.accounting.budget import Budget
     from sottovoce.accounting.disk.statement import Anchor, Statement
     from sottovoce.accounting.ledger import Ledger
     from sottovoce.accounting.store import Store
+
+
+def day_of(text: str) -> str:
+    """A day as it is written in a ledger; empty for none."""
+    if text == "":
+        return ""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except (TypeError, ValueError):
+        raise ParameterError("expires must be a day such as '2027-12-31'.") from None
 
 
 class OnDisk:
@@ -32,18 +43,21 @@ class OnDisk:
         currency: str = "gdp",
         order: float | None = None,
         unit: str = "record",
+        expires: str = "",
     ) -> Ledger:
         """A new data set's ledger, in a new file on a local disk or in one that holds others already.
 
         Cap, currency and unit are fixed for good. Refused where the data set is known, or where the file was
-        deleted: a fresh cap is never granted for records that were charged before without a word."""
+        deleted: a fresh cap is never granted for records that were charged before without a word. `expires`
+        is the last day, such as "2027-12-31", on which it may be charged, by this machine's clock."""
         from sottovoce.accounting.disk.entries import Declaration
         from sottovoce.accounting.disk.sqlite_store import create_store
         from sottovoce.accounting.ledger import Ledger
 
         fresh = Ledger(cap, currency=currency, order=order, unit=unit)
         require_usable(cap)
-        declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit)
+        until = day_of(expires)
+        declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit, expires=until)
         store = create_store(path, dataset, declared)
         return Ledger(cap, currency=currency, order=order, unit=unit, store=store)
 
@@ -56,12 +70,14 @@ class OnDisk:
         cap: Budget | None = None,
         currency: str | None = None,
         order: float | None = None,
+        part: str = "",
     ) -> Ledger:
         """The ledger of one data set in a file that `create` made. Opening never creates.
 
         `cap`, `currency` and `order` may be left out; given, they must be what was declared. Names are
         compared without regard to case and outer or repeated blanks. Charges are on disk before anything
-        is released, and every process that opens the file spends from the same cap."""
+        is released, and every process that opens the file spends from the same cap. `part` names a sub-budget
+        of it, see `accounting.disk.renewal.allot`: runs stay within that as well."""
         from sottovoce.accounting.disk.sqlite_store import open_store
         from sottovoce.accounting.ledger import Ledger
 
@@ -69,7 +85,7 @@ class OnDisk:
             named(Gdp.name if currency is None else currency, order)
         if cap is not None:
             Ledger(cap)
-        store, declared = open_store(path, dataset)
+        store, declared = open_store(path, dataset, part)
         given = (cap, currency, order)
         found = (declared.cap, declared.currency, declared.order)
         if any(mine is not None and mine != theirs for mine, theirs in zip(given, found, strict=True)):

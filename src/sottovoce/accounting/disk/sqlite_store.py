@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import final
 
 from sottovoce.accounting.disk.entries import (
@@ -21,8 +23,8 @@ from sottovoce.accounting.disk.entries import (
 from sottovoce.accounting.disk.identity import dataset_name, known_as
 from sottovoce.accounting.disk.journal import journal_of
 from sottovoce.accounting.disk.ledger_file import LedgerFile, Transaction
-from sottovoce.accounting.store import Grant, Held, Named, Totals, given_up, held_by_others
-from sottovoce.errors import LedgerError
+from sottovoce.accounting.store import Grant, Held, Named, Totals, given_up
+from sottovoce.errors import BudgetExceeded, LedgerError
 
 LAPSED = "its process was gone"
 
@@ -31,10 +33,11 @@ LAPSED = "its process was gone"
 class SqliteStore:
     """One data set of a ledger file. Check and addition are one transaction, durable before it returns."""
 
-    __slots__ = ("_dataset", "_file", "_identity")
+    __slots__ = ("_dataset", "_file", "_identity", "_part")
 
-    def __init__(self, file: LedgerFile, dataset: str, identity: str) -> None:
+    def __init__(self, file: LedgerFile, dataset: str, identity: str, part: str = "") -> None:
         self._file = file
+        self._part = part
         self._dataset = dataset
         self._identity = identity
 
@@ -51,12 +54,18 @@ class SqliteStore:
         return self._file.path, self._dataset
 
     @property
+    def part(self) -> str:
+        return self._part
+
+    @property
     def head(self) -> str:
         with self._file.reading() as transaction:
             return transaction.chain.head
 
     def append(self, grant: Grant, cap: Totals) -> Totals | None:
+        grant = replace(grant, part=self._part)
         with self._file.writing() as transaction:
+            self._require_current(transaction)
             if self._in_the_way(transaction, grant, cap) is not None:
                 self._lapse(transaction)
             before = self._in_the_way(transaction, grant, cap)
@@ -69,15 +78,16 @@ class SqliteStore:
         self, run: str, name: str, wanted: Totals, cap: Totals, whole: Named | None = None
     ) -> Totals | None:
         with self._file.writing() as transaction:
+            self._require_current(transaction)
             self._lapse(transaction)
             account = self._account(transaction.chain)
             held = given_up(account.held, whole, wanted)
-            before = account.spent.with_all(held_by_others(held, run))
+            before = replace(account, held=held).taken(run, self._part, cap)
             if not before.with_all([wanted]).within(cap):
                 return before
-            made = [Reservation(run, name, wanted)]
+            made = [Reservation(run, name, wanted, self._part)]
             if whole is not None and whole.run in held:
-                made.insert(0, Reservation(*whole, held[whole.run]))
+                made.insert(0, Reservation(*whole, held[whole.run], self._part))
             for reservation in made:
                 transaction.append(self._dataset, EntryKind.RESERVED, write_reservation(reservation))
         return None
@@ -93,13 +103,16 @@ class SqliteStore:
 
     def _in_the_way(self, transaction: Transaction, grant: Grant, cap: Totals) -> Totals | None:
         """What is taken, where the grant does not fit beside it."""
-        before = self._before(transaction, grant.run_id)
+        before = self._account(transaction.chain).taken(grant.run_id, self._part, cap)
         return None if before.plus(grant).within(cap) else before
 
-    def _before(self, transaction: Transaction, run: str) -> Totals:
-        """What is spent or reserved by others, as far as this run is concerned."""
-        account = self._account(transaction.chain)
-        return account.spent.with_all(held_by_others(account.held, run))
+    def _require_current(self, transaction: Transaction) -> None:
+        until = self._account(transaction.chain).declared.expires
+        if until and datetime.now(UTC).date().isoformat() > until:
+            raise BudgetExceeded(
+                f"the account {self._dataset!r} expired on {until}. Nothing was charged. Renew it for new "
+                "records: sottovoce ledger renew."
+            )
 
     def _lapse(self, transaction: Transaction) -> None:
         """Give free what processes reserved that are gone: none of them holds its journal any more."""
@@ -114,6 +127,10 @@ class SqliteStore:
     def held(self) -> Held:
         with self._file.reading() as transaction:
             return self._account(transaction.chain).held
+
+    def taken(self, run: str, cap: Totals) -> Totals:
+        with self._file.reading() as transaction:
+            return self._account(transaction.chain).taken(run, self._part, cap)
 
     def history(self) -> tuple[Grant, ...]:
         with self._file.reading() as transaction:
@@ -133,7 +150,7 @@ class SqliteStore:
         return account
 
 
-def open_store(path: str | os.PathLike[str], dataset: str) -> tuple[SqliteStore, Declaration]:
+def open_store(path: str | os.PathLike[str], dataset: str, part: str = "") -> tuple[SqliteStore, Declaration]:
     """The data set at this path and what is declared of it. Creates nothing."""
     name, file = dataset_name(dataset), LedgerFile(path)
     if not file.exists():
@@ -150,7 +167,14 @@ def open_store(path: str | os.PathLike[str], dataset: str) -> tuple[SqliteStore,
             f"the ledger at {file.path} has no data set {name!r} (it has: {listed}). Nothing was created. "
             "Declare a new one with Ledger.create(path, dataset=..., cap=Budget(epsilon=..., delta=...))."
         )
-    return SqliteStore(file, known, accounts[known].identity), accounts[known].declared
+    account = accounts[known]
+    if part and part not in account.parts:
+        listed = ", ".join(map(repr, account.parts)) or "none"
+        raise LedgerError(
+            f"data set {known!r} has no part {part!r} (it has: {listed}). Nothing was charged. Allot it one: "
+            "sottovoce ledger allot."
+        )
+    return SqliteStore(file, known, account.identity, part), account.declared
 
 
 def create_store(path: str | os.PathLike[str], dataset: str, declared: Declaration) -> SqliteStore:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, final
@@ -15,13 +15,17 @@ from sottovoce.accounting.disk.entries import (
     Entry,
     EntryKind,
     broken,
+    read_allotment,
     read_end,
     read_grant,
     read_home,
     read_reservation,
 )
+from sottovoce.accounting.disk.identity import is_ledger
 from sottovoce.accounting.disk.ledger_file import LedgerFile
 from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting.lineage import Preset, composed_under
+from sottovoce.accounting.store import Totals
 from sottovoce.accounting.wording import affordable
 from sottovoce.errors import LedgerError
 
@@ -40,6 +44,18 @@ class Anchor(Protocol):
 
 @final
 @dataclass(frozen=True)
+class PartStatement:
+    """A sub-budget: what it may spend and has spent, in units."""
+
+    name: str
+    epsilon: float
+    delta: float
+    allotted: int
+    spent: int
+
+
+@final
+@dataclass(frozen=True)
 class DatasetStatement:
     """One data set's cap and the sum of its charges."""
 
@@ -47,6 +63,53 @@ class DatasetStatement:
     identity: str
     allowance: Allowance
     account: Account
+    before: tuple[DatasetStatement, ...] = ()
+
+    @property
+    def over_time(self) -> str:
+        """What whoever is in this account and in those it follows can lose; empty where it follows none.
+
+        The accounts' charges compose: neighbours that differ in one record, or person, of each of them are
+        told apart by no more than the caps together allow, under the relation they all count under."""
+        if not self.before:
+            return ""
+        accounts = (*self.before, self)
+        epsilon, delta = together([account.preset for account in accounts])
+        names = ", ".join(account.name for account in self.before)
+        unit = self.account.declared.unit
+        return (
+            f"follows {names}. A {unit} in one of these accounts alone has that one's cap. For a {unit} in "
+            f"all {len(accounts)} of them, all that is ever charged keeps epsilon={epsilon:g}, "
+            f"delta={delta:.3g} together ({self.allowance.budget.relation.value}), not the cap of one"
+        )
+
+    @property
+    def preset(self) -> Preset:
+        """The account as if it were one run that may spend its cap."""
+        cap, (currency, order) = self.allowance.budget, self.allowance.currency.declared
+        return Preset(
+            run=self.identity,
+            epsilon=cap.epsilon,
+            delta=cap.delta,
+            relation=cap.relation,
+            currency=currency,
+            order=order,
+            unit=self.account.declared.unit,
+        )
+
+    @property
+    def parts(self) -> tuple[PartStatement, ...]:
+        """The sub-budgets it is divided into."""
+        return tuple(
+            PartStatement(
+                made.part,
+                made.epsilon,
+                made.delta,
+                made.allotted.units,
+                self.account.charged.get(made.part, Totals(0, 0)).units,
+            )
+            for made in self.account.parts.values()
+        )
 
     @property
     def units_left(self) -> int:
@@ -143,7 +206,7 @@ def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statem
     with file.reading(anywhere=True) as transaction:
         chain, rows = transaction.chain, transaction.entries()
         at_home = file.at_home(chain)
-    datasets = tuple(_dataset(name, account) for name, account in chain.accounts.items())
+    datasets = _datasets(chain.accounts)
     for dataset in datasets:
         if not dataset.account.spent.within(dataset.allowance.cap):
             raise broken(f"data set {dataset.name!r} has spent more than its cap")
@@ -153,6 +216,68 @@ def verify(path: str | os.PathLike[str], anchor: Anchor | None = None) -> Statem
         )
     lines = tuple(_line(entry, {dataset.name: dataset for dataset in datasets}) for entry, _ in rows)
     return Statement(file.path, chain.head, at_home, datasets, lines, _runs([entry for entry, _ in rows]))
+
+
+def entries(path: str | os.PathLike[str]) -> list[dict[str, object]]:
+    """Every entry as plain values, oldest first, once `verify` has checked the file."""
+    datasets = {dataset.name: dataset for dataset in verify(path).datasets}
+    with LedgerFile(path).reading(anywhere=True) as transaction:
+        rows = transaction.entries()
+    return [_plain_entry(entry, seal, datasets) for entry, seal in rows]
+
+
+def _plain_entry(entry: Entry, seal: str, datasets: Mapping[str, DatasetStatement]) -> dict[str, object]:
+    run = name = query = part = share = ""
+    cap = datasets[entry.dataset].allowance.cap.units if entry.dataset in datasets else 1
+    match entry.kind:
+        case EntryKind.CHARGED:
+            grant = read_grant(entry)
+            run, name, query, part = grant.run_id, grant.run, grant.event.subject, grant.part
+            share = f"{grant.units / cap:.6g}"
+        case EntryKind.RESERVED:
+            made = read_reservation(entry)
+            run, name, part, share = made.run, made.name, made.part, f"{made.wanted.units / cap:.6g}"
+        case EntryKind.ENDED:
+            run, name = read_end(entry).run, read_end(entry).how
+        case EntryKind.ALLOTTED:
+            allotted = read_allotment(entry)
+            part, share = allotted.part, f"{allotted.allotted.units / cap:.6g}"
+    return {
+        "number": entry.number,
+        "at": entry.at,
+        "dataset": entry.dataset,
+        "kind": entry.kind,
+        "run": run,
+        "name": name,
+        "query": query,
+        "part": part,
+        "share of cap": share,
+        "entry": entry.id,
+        "seal": seal,
+    }
+
+
+def of_folder(folder: str | os.PathLike[str]) -> tuple[list[Statement], dict[str, str]]:
+    """The statement of every ledger file in a folder, by name, and why others cannot be trusted."""
+    found: list[Statement] = []
+    refused: dict[str, str] = {}
+    if not os.path.isdir(folder):
+        raise LedgerError(f"there is no folder {os.fspath(folder)}.")
+    for name in sorted(os.listdir(folder)):
+        place = os.path.join(folder, name)
+        if is_ledger(place):
+            try:
+                found.append(verify(place))
+            except LedgerError as failure:
+                refused[name] = str(failure)
+    return found, refused
+
+
+def together(presets: Sequence[Preset]) -> tuple[float, float]:
+    """(epsilon, delta) of several runs, or accounts, of one relation, for whoever is in all of them."""
+    found = composed_under(tuple(presets), presets[0].relation)
+    assert found is not None
+    return found
 
 
 def adopt(path: str | os.PathLike[str]) -> None:
@@ -178,10 +303,18 @@ def _require_anchored(path: str, anchor: Anchor, identities: set[str], seals: se
         )
 
 
-def _dataset(name: str, account: Account) -> DatasetStatement:
-    declared = account.declared
-    currency = named(declared.currency, declared.order)
-    return DatasetStatement(name, account.identity, Allowance.of(declared.cap, currency), account)
+def _datasets(accounts: Mapping[str, Account]) -> tuple[DatasetStatement, ...]:
+    """Every account, with those it follows, oldest first; one is declared after what it follows."""
+    found: dict[str, DatasetStatement] = {}
+    for name, account in accounts.items():
+        declared = account.declared
+        allowance = Allowance.of(declared.cap, named(declared.currency, declared.order))
+        earlier = found.get(declared.follows)
+        if declared.follows and earlier is None:
+            raise broken(f"data set {name!r} follows one that is not there")
+        before = () if earlier is None else (*earlier.before, earlier)
+        found[name] = DatasetStatement(name, account.identity, allowance, account, before)
+    return tuple(found.values())
 
 
 def _runs(entries: Sequence[Entry]) -> tuple[Spell, ...]:
@@ -241,6 +374,12 @@ def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
             made, currency = read_reservation(entry), datasets[entry.dataset].allowance.currency
             cost = f"{currency.amount(made.wanted.units)} {currency.label}"
             return f"{start}{entry.dataset}: reserved, {cost}, run {made.name!r}, {made.run}"
+        case EntryKind.ALLOTTED:
+            part = read_allotment(entry)
+            return (
+                f"{start}{entry.dataset}: allotted to {part.part!r}, epsilon={part.epsilon:g}, "
+                f"delta={part.delta:g}"
+            )
         case EntryKind.ENDED:
             end = read_end(entry)
             return f"{start}{entry.dataset}: reservation ended, {end.how}, run {end.run}"
