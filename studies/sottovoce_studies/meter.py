@@ -105,9 +105,9 @@ class Meter(_Counted, Queries):
     def preconditioned(self, preconditioner: Preconditioner) -> Meter:
         return Meter(self.inner.preconditioned(preconditioner), self.reading)
 
-    def batched(self, size: int, *, shared: bool = False) -> Derivatives:
+    def batched(self, size: int) -> Derivatives:
         share = size / self.inner.problem.n
-        return MeteredBatch(self.inner.batched(size, shared=shared), self.reading, share)
+        return MeteredBatch(self.inner.batched(size), self.reading, share)
 
 
 @final

@@ -18,7 +18,6 @@ from sottovoce.accounting import (
     PureEvent,
     QueryKind,
     Renyi,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
     best_order,
 )
@@ -107,19 +106,9 @@ def test_small_batches_need_less_noise() -> None:
     assert noise[0] < 0.5 * noise[-1]
 
 
-def test_answers_that_share_a_batch_are_amplified_as_one() -> None:
-    currency = Renyi(8)
-    together = SharedBatchEvent((gaussian(3.0, 6.0), gaussian(2.0, 2.5)), 10, 1000)
-    combined = 1 / math.sqrt(0.25 + 0.64)
-    assert currency.price(together) == pytest.approx(currency.price(batched(1.0, combined)), rel=1e-6)
-    apart = currency.price(batched(3.0, 6.0)) + currency.price(batched(2.0, 2.5))
-    assert currency.price(together) > apart
-
-
 def test_a_gdp_ledger_refuses_amplification_and_names_the_alternative() -> None:
-    for event in (batched(1.0, 1.0), SharedBatchEvent((gaussian(1.0, 1.0),), 10, 1000)):
-        with pytest.raises(UnsupportedEvent, match='currency="renyi"'):
-            Gdp().price(event)
+    with pytest.raises(UnsupportedEvent, match='currency="renyi"'):
+        Gdp().price(batched(1.0, 1.0))
     with pytest.raises(UnsupportedEvent, match='currency="renyi"'):
         Gdp().multiplier(2**40, 10, 1000)
 

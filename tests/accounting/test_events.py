@@ -16,7 +16,6 @@ from sottovoce.accounting import (
     GaussianEvent,
     PureEvent,
     QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.errors import ParameterError
@@ -59,7 +58,6 @@ def test_counts_are_whole_and_positive(bad: int) -> None:
         lambda: GaussianEvent(QueryKind.VALUE, 1.0, 1.0, bad, 0.0),
         lambda: SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, bad, 5),
         lambda: SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, 1, bad),
-        lambda: SharedBatchEvent((PART,), bad, 5),
     ):
         with pytest.raises(ParameterError):
             build()
@@ -68,14 +66,6 @@ def test_counts_are_whole_and_positive(bad: int) -> None:
 def test_a_batch_larger_than_its_population_is_refused() -> None:
     with pytest.raises(ParameterError, match="exceeds"):
         SubsampledGaussianEvent(QueryKind.VALUE, 1.0, 1.0, 1, 0.0, 6, 5)
-    with pytest.raises(ParameterError, match="exceeds"):
-        SharedBatchEvent((PART,), 6, 5)
-
-
-@pytest.mark.parametrize("parts", [(), ("gradient",), (PART, PureEvent(QueryKind.VALUE, 1.0))])
-def test_a_shared_batch_holds_gaussian_answers_only(parts: tuple[GaussianEvent, ...]) -> None:
-    with pytest.raises(ParameterError):
-        SharedBatchEvent(parts, 1, 5)
 
 
 @pytest.mark.parametrize("query", ["nonsense", None, 3])
@@ -96,7 +86,7 @@ def test_numpy_numbers_become_plain_ones() -> None:
     assert type(Budget(np.float32(1.0), 1e-6).epsilon) is float
 
 
-@pytest.mark.parametrize("value", [Budget(1.0, 1e-6), PART, SharedBatchEvent((PART,), 1, 2)])
+@pytest.mark.parametrize("value", [Budget(1.0, 1e-6), PART])
 def test_values_cannot_be_changed_and_compare_by_content(value: object) -> None:
     for field in dataclasses.fields(value):  # type: ignore[arg-type]
         with pytest.raises(dataclasses.FrozenInstanceError):

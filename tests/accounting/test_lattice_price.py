@@ -15,7 +15,6 @@ from sottovoce.accounting import (
     Ledger,
     PureEvent,
     QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap, lattice_units
@@ -61,8 +60,6 @@ def test_units_are_rounded_up_in_exact_arithmetic() -> None:
 def test_every_entry_and_every_part_counts_and_continuous_noise_does_not() -> None:
     single = lattice_units(event(2.0**-20))
     assert lattice_units(event(2.0**-20, entries=100)) == pytest.approx(100 * single)
-    shared = SharedBatchEvent((event(2.0**-20), event(2.0**-20)), 1, 10)
-    assert lattice_units(shared) == 2 * single
     sampled = SubsampledGaussianEvent(QueryKind.GRADIENT, 1.0, 1.0, 1, 2.0**-20, 1, 10)
     assert lattice_units(sampled) == single
     assert lattice_units(event(0.0)) == 0

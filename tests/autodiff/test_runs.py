@@ -134,8 +134,6 @@ def test_a_batchs_product_is_amplified_and_fresh() -> None:
         assert isinstance(grant.event, SubsampledGaussianEvent)
         assert (grant.event.batch, grant.event.population) == (50, 500)
         assert grant.event.sensitivity == pytest.approx(2.0 * 0.5 / 50, rel=1e-6)
-    with pytest.raises(sv.errors.ParameterError, match="shared"):
-        ask.batched(50, shared=True).curvature_product(np.ones(5), np.ones(5), units)
 
 
 @pytest.mark.parametrize("method", ["opt", "opt-b"])

@@ -16,8 +16,6 @@ import sottovoce as sv
 from sottovoce.accounting.events import (
     GaussianEvent,
     PureEvent,
-    QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.methods.paper.opt import OptBatch, TwoPhaseBatch
@@ -58,8 +56,6 @@ def raw_price(event: object) -> float:
             return min(event.epsilon, ORDER * event.epsilon**2 / 2.0)
         case SubsampledGaussianEvent():
             mu_squared = (event.sensitivity / event.scale) ** 2
-        case SharedBatchEvent():
-            mu_squared = sum((part.sensitivity / part.scale) ** 2 for part in event.parts)
     accountant = RdpAccountant([ORDER], dp_accounting.NeighboringRelation.REPLACE_ONE)
     gaussian = dp_accounting.GaussianDpEvent(rounded_up(mu_squared) ** -0.5)
     accountant.compose(
@@ -68,15 +64,14 @@ def raw_price(event: object) -> float:
     return min(float(accountant.rdp[0]) * (1.0 + SLACK), ORDER * mu_squared / 2.0)
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["fresh", "shared"])
 @pytest.mark.parametrize("calibration", ["tight", "published"])
 @pytest.mark.parametrize("kind", [OptBatch, TwoPhaseBatch, TrBatch])
-def test_what_mini_batches_spent_is_what_dp_accounting_says(kind, calibration: str, shared: bool) -> None:  # type: ignore[no-untyped-def]
+def test_what_mini_batches_spent_is_what_dp_accounting_says(kind, calibration: str) -> None:  # type: ignore[no-untyped-def]
     ledger = renyi()
     sv.minimize(
         problems.sigmoid(n=3000, dim=3),
         budget=BUDGET,
-        method=kind(batch=Batch(fraction=0.1, shared=shared)),
+        method=kind(batch=Batch(fraction=0.1)),
         tolerance=sv.Tolerance(gradient=0.08, curvature=0.3),
         start=np.full(3, 0.5),
         ledger=ledger,
@@ -84,8 +79,7 @@ def test_what_mini_batches_spent_is_what_dp_accounting_says(kind, calibration: s
         calibration=calibration,
     )
     events = [grant.event for grant in ledger.history]
-    kinds = SharedBatchEvent if shared else SubsampledGaussianEvent
-    assert any(isinstance(event, kinds) for event in events)
+    assert any(isinstance(event, SubsampledGaussianEvent) for event in events)
     assert ledger.units_spent <= ledger.units_cap
     assert ledger.units_spent / ONE == pytest.approx(sum(map(raw_price, events)), abs=1e-9)
 
@@ -126,28 +120,10 @@ def test_a_batch_is_charged_by_the_bounds_of_the_risk_it_is(kind: str) -> None:
         assert batched._batch_bounds.hessian(w) == alone.hessian(w)
 
 
-def test_a_shared_batch_is_charged_once_and_its_hessian_follows_once() -> None:
-    risk, ledger = problems.sigmoid(n=2000), renyi()
-    ask, _ = oracle(risk, ledger)
-    batched = ask.batched(100, shared=True)
-    units = ask.units_left // 4
-    answer = batched.gradient(np.ones(5), units)
-    assert 0.999 * units <= answer.units <= units
-    assert batched.hessian(np.ones(5), 1).units == 0
-    (grant,) = ledger.history
-    assert [part.query for part in grant.event.parts] == [QueryKind.GRADIENT, QueryKind.HESSIAN]
-    with pytest.raises(sv.errors.ParameterError, match="once"):
-        batched.hessian(np.ones(5), 1)
-    batched.gradient(np.ones(5), units)
-    with pytest.raises(sv.errors.ParameterError, match="same weights"):
-        batched.hessian(np.zeros(5), 1)
-
-
-@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("query", [Gradient(np.ones(5)), Hessian(np.ones(5))])
-def test_a_quoted_price_buys_the_noise_it_was_quoted_for(query: Gradient | Hessian, shared: bool) -> None:
+def test_a_quoted_price_buys_the_noise_it_was_quoted_for(query: Gradient | Hessian) -> None:
     ask, _ = oracle(problems.sigmoid(n=2000), renyi())
-    for source in (ask, ask.batched(200, shared=shared)):
+    for source in (ask, ask.batched(200)):
         price = source.price(query, 0.05)
         gradient = source.gradient(np.ones(5), price)
         answer = gradient if isinstance(query, Gradient) else source.hessian(np.ones(5), price)

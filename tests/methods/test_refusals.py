@@ -125,7 +125,7 @@ def test_a_ledger_file_too_is_charged_only_by_runs_that_go_on(
     "method",
     [
         OptSearch(gap=MeasuredGap()),
-        OptBatch(batch=Batch(fraction=0.1, shared=True)),
+        OptBatch(batch=Batch(fraction=0.1)),
         BatchDescent(looks=3, steps=20),
     ],
     ids=lambda method: method.name,

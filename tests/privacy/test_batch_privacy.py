@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.accounting import Draw, Ledger, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting import Draw, Ledger, SubsampledGaussianEvent
 from sottovoce.accounting.events import QueryKind
 from sottovoce.accounting.relations import Relation
 from sottovoce.losses import Logistic
@@ -20,7 +20,7 @@ from sottovoce.privacy import sampling
 from sottovoce.privacy.noise import Noise, SimulatedNoise
 from sottovoce.privacy.oracle import BatchOracle, Oracle
 from sottovoce.privacy.sampling import draw, entropy_for
-from tests import charges, problems
+from tests import problems
 from tests.doubles import Recorder
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
@@ -45,10 +45,10 @@ class Lottery:
         return self._whole(indices, n)
 
 
-def ask(*, shared: bool = False, noise: object = None) -> tuple[BatchOracle, Lottery, Ledger]:
+def ask(*, noise: object = None) -> tuple[BatchOracle, Lottery, Ledger]:
     risk, ledger = Lottery(), Ledger(BUDGET, currency="renyi", order=16.0)
     oracle = Oracle(risk, ledger.run(BUDGET), noise or SimulatedNoise(0))  # type: ignore[arg-type]
-    return oracle.batched(SIZE, shared=shared), risk, ledger
+    return oracle.batched(SIZE), risk, ledger
 
 
 QUERIES: dict[QueryKind, Callable[[BatchOracle, int], object]] = {
@@ -111,64 +111,27 @@ def test_two_private_oracles_share_no_batch() -> None:
     assert len(batches) == 3
 
 
-def test_a_shared_batch_is_charged_once_for_both_answers() -> None:
-    oracle, risk, ledger = ask(shared=True)
-    units = oracle.units_left // 2
-    oracle.gradient(W, units)
-    oracle.hessian(W, units)
-    (grant,) = ledger.history
-    assert isinstance(grant.event, SharedBatchEvent)
-    assert [part.query for part in grant.event.parts] == [QueryKind.GRADIENT, QueryKind.HESSIAN]
-    assert grant.units <= units
-    assert len(risk.batches) == 1
-
-
-def test_a_shared_batch_answers_one_hessian_at_its_own_weights() -> None:
-    oracle, risk, _ = ask(shared=True)
-    with pytest.raises(sv.errors.ParameterError, match="once"):
-        oracle.hessian(W, 1)
-    oracle.gradient(W, oracle.units_left // 4)
-    with pytest.raises(sv.errors.ParameterError, match="same weights"):
-        oracle.hessian(2.0 * W, 1)
-    oracle.gradient(W, oracle.units_left // 4)
-    oracle.hessian(W, 1)
-    with pytest.raises(sv.errors.ParameterError, match="once"):
-        oracle.hessian(W, 1)
-    assert len(risk.batches) == 2
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_the_noise_of_a_batch_has_the_scale_that_was_charged(shared: bool) -> None:
+def test_the_noise_of_a_batch_has_the_scale_that_was_charged() -> None:
     """4,000 and more normal variables: their deviation is within 6 % of the truth but for 1e-7."""
     recorder = Recorder(SimulatedNoise(3))
-    oracle, _, ledger = ask(shared=shared, noise=recorder)
+    oracle, _, ledger = ask(noise=recorder)
     units = oracle.units_left // 1000
     for _ in range(800):
         oracle.gradient(W, units)
     errors = np.concatenate([a - b for a, b in zip(recorder.tape, recorder.exact, strict=True)])
     event = ledger.history[0].event
-    charged = event.parts[0] if isinstance(event, SharedBatchEvent) else event
-    assert np.std(errors) == pytest.approx(charged.scale, rel=0.06)  # type: ignore[union-attr]
+    assert np.std(errors) == pytest.approx(event.scale, rel=0.06)  # type: ignore[union-attr]
 
 
-def batches_under_zero_out(*, shared: bool, size: int = SIZE, noise: Noise | None = None):
+def batches_under_zero_out(*, size: int = SIZE, noise: Noise | None = None):
     budget = replace(BUDGET, relation=Relation.ZERO_OUT)
     risk, ledger = problems.logistic(n=N), Ledger(budget, currency="renyi", order=16.0)
     oracle = Oracle(risk, ledger.run(budget), noise or SimulatedNoise(0), entropy=entropy_for(5))
-    return oracle.batched(size, shared=shared), risk, ledger
-
-
-def test_a_batch_of_fixed_size_is_charged_for_a_replaced_record_whatever_the_relation() -> None:
-    oracle, risk, ledger = batches_under_zero_out(shared=True)
-    oracle.gradient(W, oracle.units_left // 4)
-    (grant,) = ledger.history
-    alone = charges.gradient_at(risk.loss, weight_norm=float(np.linalg.norm(W)), radius=1.0, n=SIZE)
-    assert isinstance(grant.event, SharedBatchEvent)
-    assert grant.event.parts[0].sensitivity >= alone * (1.0 - 1e-11)
+    return oracle.batched(size), risk, ledger
 
 
 def test_a_poisson_batch_is_charged_for_one_record_over_its_expected_size() -> None:
-    oracle, risk, ledger = batches_under_zero_out(shared=False)
+    oracle, risk, ledger = batches_under_zero_out()
     oracle.gradient(W, oracle.units_left // 4)
     (grant,) = ledger.history
     longest = Logistic().slope_within(risk.problem.radius * float(np.linalg.norm(W))) * risk.problem.radius
@@ -180,7 +143,7 @@ def test_a_poisson_batch_is_charged_for_one_record_over_its_expected_size() -> N
 def test_a_poisson_batch_is_a_sum_over_its_expected_size_however_many_it_holds() -> None:
     """Also where it holds nobody: a mean over those drawn would move by more than one record."""
     recorder = Recorder(SimulatedNoise(3))
-    oracle, risk, _ = batches_under_zero_out(shared=False, size=2, noise=recorder)
+    oracle, risk, _ = batches_under_zero_out(size=2, noise=recorder)
     entropy = entropy_for(5)
     seen = set()
     for _ in range(12):

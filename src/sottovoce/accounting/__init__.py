@@ -13,7 +13,6 @@ from sottovoce.accounting.events import (
     GaussianEvent,
     PureEvent,
     QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.ledger import Ledger
@@ -39,7 +38,6 @@ __all__ = [
     "Relation",
     "Renyi",
     "Run",
-    "SharedBatchEvent",
     "Statement",
     "Store",
     "SubsampledGaussianEvent",

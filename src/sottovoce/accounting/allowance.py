@@ -16,7 +16,6 @@ from sottovoce.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.relations import Relation
@@ -88,8 +87,6 @@ def lattice_units(event: Event) -> int:
         case GaussianEvent() | SubsampledGaussianEvent():
             ratio = Fraction(event.step) / Fraction(event.scale)
             return math.ceil(TOTAL_VARIATION * event.entries * ratio**2 * LATTICE_PER_ONE)
-        case SharedBatchEvent():
-            return sum(lattice_units(part) for part in event.parts)
         case PureEvent():
             return 0
         case _:

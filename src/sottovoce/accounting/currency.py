@@ -20,7 +20,6 @@ from sottovoce.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.errors import ParameterError, UnsupportedEvent
@@ -117,7 +116,7 @@ class Gdp(Currency):
                 return mu_squared_of(event)
             case PureEvent():
                 return Fraction(gdp.mu_of_pure(event.epsilon)) ** 2
-            case SubsampledGaussianEvent() | SharedBatchEvent():
+            case SubsampledGaussianEvent():
                 raise _needs_renyi()
             case _:
                 raise unpriced(event)

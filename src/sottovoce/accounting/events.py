@@ -127,36 +127,7 @@ class SubsampledGaussianEvent:
         return f"{self.query.value} of a {'Poisson ' if self.draw is Draw.POISSON else ''}batch"
 
 
-@final
-@dataclass(frozen=True)
-class SharedBatchEvent:
-    """Several Gaussian answers from one and the same batch, amplified once, together.
-
-    Answers that share a batch are not independent given the data, so they may not be amplified apart."""
-
-    parts: tuple[GaussianEvent, ...]
-    batch: int
-    population: int
-
-    def __post_init__(self) -> None:
-        parts = tuple(self.parts)
-        if not parts or not all(isinstance(part, GaussianEvent) for part in parts):
-            raise ParameterError("parts must be one or more GaussianEvent values, each with its own noise.")
-        object.__setattr__(self, "parts", parts)
-        _check_batch(self)
-
-    @property
-    def subject(self) -> str:
-        return " and ".join(dict.fromkeys(part.query.value for part in self.parts)) + " of one batch"
-
-
-Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent | SharedBatchEvent
-
-
-def asks(event: Event, query: QueryKind) -> bool:
-    """Whether the event answers this query, over all records or of a batch."""
-    parts = event.parts if isinstance(event, SharedBatchEvent) else (event,)
-    return any(part.query is query for part in parts)
+Event: TypeAlias = GaussianEvent | PureEvent | SubsampledGaussianEvent
 
 
 def _check_query(event: GaussianEvent | PureEvent | SubsampledGaussianEvent) -> None:
@@ -174,7 +145,7 @@ def _check_gaussian(event: GaussianEvent | SubsampledGaussianEvent) -> None:
     object.__setattr__(event, "step", nonnegative("step", event.step))
 
 
-def _check_batch(event: SubsampledGaussianEvent | SharedBatchEvent) -> None:
+def _check_batch(event: SubsampledGaussianEvent) -> None:
     batch, population = whole("batch", event.batch), whole("population", event.population)
     if batch > population:
         raise ParameterError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Self, TypeVar, final
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import Currency, Units
-from sottovoce.accounting.events import Event, QueryKind, SharedBatchEvent, asks
+from sottovoce.accounting.events import Event, QueryKind
 from sottovoce.accounting.lineage import Preset
 from sottovoce.accounting.store import Grant, Totals
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
@@ -243,21 +243,13 @@ class Run:
     def _count(self, grant: Grant) -> None:
         subject = grant.event.subject
         self._on[subject] = self._on.get(subject, 0) + grant.units
-        self._valued = self._valued or asks(grant.event, QueryKind.VALUE)
+        self._valued = self._valued or grant.event.query is QueryKind.VALUE
 
-    def released(self, grant: Grant, part: int, asked: str, draw: Callable[[], T]) -> T:
+    def released(self, grant: Grant, asked: str, draw: Callable[[], T]) -> T:
         """The answer that the grant paid for, drawn once in the life of the run, whoever goes on with it.
 
-        `asked` names the query. An answer out of several from one secret batch is not drawn again: the
-        batch is lost, and the price was for one."""
-        if self._journal is None:
-            return draw()
-        parts = len(grant.event.parts) if isinstance(grant.event, SharedBatchEvent) else 1
-        held = [self._journal.holds(grant.id, place) for place in range(parts)]
-        if any(held) and not held[part] and grant.id in self._begun:
-            self._refused = True
-            raise BudgetExceeded("the batch of this answer was lost when the run was interrupted.")
-        return self._journal.answer(grant.id, part, asked, draw)
+        `asked` names the query."""
+        return draw() if self._journal is None else self._journal.answer(grant.id, 0, asked, draw)
 
     def abandon(self) -> None:
         """A run that was not begun after all: its journal goes, unless it holds answers."""

@@ -7,9 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from sottovoce.accounting import Budget, Ledger, Relation, Units
 from sottovoce.accounting.events import (
@@ -17,20 +15,19 @@ from sottovoce.accounting.events import (
     GaussianEvent,
     PureEvent,
     QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.privacy import release, sampling
 from sottovoce.privacy.noise import Noise, calibrate, noise_for, require_payable
-from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, pair, require_known
+from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, require_known
 from sottovoce.privacy.sources import Source, source_of
 from sottovoce.problem import Calibration
-from sottovoce.queries import Answer, Gradient, Hessian
+from sottovoce.queries import Answer
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
-    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.arrays import Vector
     from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Packing
     from sottovoce.queries import Backtrack, Preconditioner, Query
@@ -98,8 +95,8 @@ class Oracle(Prices):
         other._over(self._source.preconditioned(preconditioner), self._run, self._noise, self._entropy)
         return other
 
-    def batched(self, size: int, *, shared: bool = False) -> BatchOracle:
-        return BatchOracle(self._source, self._run, self._noise, self._entropy, size=size, shared=shared)
+    def batched(self, size: int) -> BatchOracle:
+        return BatchOracle(self._source, self._run, self._noise, self._entropy, size=size)
 
 
 def packed(packing: Packing, exact: Any, calibrated: NoiseCalibration) -> Vector:
@@ -117,24 +114,13 @@ def plain_event(query: Query[T], calibrated: NoiseCalibration) -> GaussianEvent:
 
 
 @final
-@dataclass(frozen=True)
-class _Pending:
-    """A Hessian that has been paid for together with the gradient of its batch."""
-
-    query: Hessian
-    calibrated: NoiseCalibration
-    paid: release.Paid
-
-
-@final
 class BatchOracle(BatchPrices):
     """Gradients and Hessians of batches of fixed size, drawn without replacement and never shown.
 
     Formal guarantee: each query is charged, before a batch is drawn, as a Gaussian answer amplified by
     sampling. Its sensitivity is that of a mean over the batch when one of its records is replaced, whatever
-    the relation: for that, amplification by batches of fixed size is proved. Fresh batches are amplified one
-    by one. With `shared`, a gradient and the Hessian after it come from one batch and are amplified once,
-    together, at 1/sigma^2 = 1/sigma_g^2 + 1/sigma_H^2, in every iteration, asked for or not."""
+    the relation: for that, amplification by batches of fixed size is proved. Every query has a fresh batch:
+    answers from one and the same are not independent given the data and may not be amplified apart."""
 
     def __init__(
         self,
@@ -144,14 +130,12 @@ class BatchOracle(BatchPrices):
         entropy: sampling.Entropy,
         *,
         size: int,
-        shared: bool,
     ) -> None:
-        super().__init__(source.bounds, run, size=size, shared=shared)
+        super().__init__(source.bounds, run, size=size)
         self._source = source
         self._priced = source.batch(self._size, *self._batch)
         self._noise = noise
         self._entropy = entropy
-        self._pending: _Pending | None = None
 
     def _sensitivity(self, query: Query[T]) -> float:
         return self._priced.sensitivity(query, self._priced.request(query))
@@ -159,14 +143,10 @@ class BatchOracle(BatchPrices):
     def ask(self, query: Query[T], units: int) -> Answer[T]:
         query = require_known(query).admitted(self.problem)
         deviation = self.sampling(query)
-        if self._shared and isinstance(query, Hessian):
-            return cast("Answer[T]", self._promised(query))
-        units = self._affordable(units)
-        if self._shared:
-            gradient, hessian = pair(query)
-            return cast("Answer[T]", self._paired(gradient, hessian.admitted(self.problem), units))
         request = self._priced.request(query)
-        calibrated = self._calibrated(query, self._priced.sensitivity(query, request), units)
+        calibrated = self._calibrated(
+            query, self._priced.sensitivity(query, request), self._affordable(units)
+        )
         event = SubsampledGaussianEvent(
             query=query.kind,
             sensitivity=calibrated.sensitivity,
@@ -187,49 +167,6 @@ class BatchOracle(BatchPrices):
         )
         value = packing.unpack(paid.draw()) + self._source.public(query)
         return Answer(value, calibrated.scale * packing.widening, charged, deviation)
-
-    def _paired(self, gradient: Gradient, hessian: Hessian, units: int) -> Answer[Vector]:
-        asked = [self._priced.request(part) for part in (gradient, hessian)]
-        sensitivities = [
-            self._priced.sensitivity(part, request)
-            for part, request in zip((gradient, hessian), asked, strict=True)
-        ]
-        noise = [
-            self._calibrated(part, sensitivity, units, parts=2)
-            for part, sensitivity in zip((gradient, hessian), sensitivities, strict=True)
-        ]
-        plain = (
-            GaussianEvent(part.kind, one.sensitivity, one.scale, one.entries, one.step)
-            for part, one in zip((gradient, hessian), noise, strict=True)
-        )
-        batch: list[Source] = []
-
-        def drawn() -> Source:
-            if not batch:
-                batch.append(self._drawn())
-            return batch[0]
-
-        charged, (first, second) = release.gaussian(
-            self._run,
-            self._noise,
-            SharedBatchEvent(tuple(plain), self._size, self.problem.n),
-            (noise[0], lambda: packed(self.packing(gradient), drawn().answer(asked[0]), noise[0])),
-            (noise[1], lambda: packed(self.packing(hessian), drawn().answer(asked[1]), noise[1])),
-            query=gradient,
-        )
-        self._pending = _Pending(hessian, noise[1], second)
-        value = first.draw() + self._source.public(gradient)
-        return Answer(value, noise[0].scale, charged, self.sampling(gradient))
-
-    def _promised(self, query: Hessian) -> Answer[Matrix]:
-        pending, self._pending = self._pending, None
-        if pending is None or not np.array_equal(pending.query.w, query.w):
-            raise ParameterError(
-                "with a shared batch a Hessian follows the gradient at the same weights, once."
-            )
-        packing = self.packing(query)
-        value = packing.unpack(pending.paid.draw()) + self._source.public(query)
-        return Answer(value, pending.calibrated.scale * packing.widening, 0, self.sampling(query))
 
     def _drawn(self) -> Source:
         """A fresh batch, its sums divided by the size that is public, not by the one it has."""

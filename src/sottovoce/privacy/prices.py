@@ -11,7 +11,6 @@ from sottovoce.accounting.events import (
     GaussianEvent,
     PureEvent,
     QueryKind,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.relations import Relation
@@ -23,8 +22,6 @@ from sottovoce.problem import Calibration
 from sottovoce.queries import (
     Backtrack,
     Derivatives,
-    Gradient,
-    Hessian,
     Queries,
     Query,
     arguments,
@@ -116,8 +113,8 @@ class Prices(_Priced, Queries):
             PureEvent(QueryKind.LINE_SEARCH, positive("epsilon", epsilon) * PRICE_SLACK)
         )
 
-    def batched(self, size: int, *, shared: bool = False) -> BatchPrices:
-        return BatchPrices(self._bounds, self._run, size=size, shared=shared)
+    def batched(self, size: int) -> BatchPrices:
+        return BatchPrices(self._bounds, self._run, size=size)
 
 
 class BatchPrices(_Priced):
@@ -125,18 +122,15 @@ class BatchPrices(_Priced):
 
     Under zero-out batches are Poisson ones, their sums divided by the expected size: they move by one record
     over that size. Else they have a fixed size and move as when one of their records is replaced, whatever
-    the relation: for that, amplification is proved.
+    the relation: for that, amplification is proved."""
 
-    With `shared`, a gradient and a Hessian share a batch, of fixed size, and are charged as one event."""
-
-    def __init__(self, bounds: Bounds, run: Run, *, size: int, shared: bool) -> None:
+    def __init__(self, bounds: Bounds, run: Run, *, size: int) -> None:
         size = whole("the size of a batch", size)
         if size > bounds.problem.n:
             raise ParameterError(f"a batch holds between 1 and n={bounds.problem.n} records, got {size}.")
         super().__init__(bounds, run)
         self._size = size
-        self._shared = bool(shared)
-        self._draw = Draw.FIXED if shared else Draw.under(bounds.relation)
+        self._draw = Draw.under(bounds.relation)
         self._batch_bounds = batch_bounds(bounds, size, *self._batch)
 
     @property
@@ -149,15 +143,13 @@ class BatchPrices(_Priced):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
 
-    def calibrated(self, query: Query[T], units: int, parts: int = 1) -> NoiseCalibration:
-        """The noise that `units` buy for one of `parts` answers from the same batch."""
-        return self._calibrated(query, self._sensitivity(query), units, parts)
+    def calibrated(self, query: Query[T], units: int) -> NoiseCalibration:
+        """The noise that `units` buy."""
+        return self._calibrated(query, self._sensitivity(query), units)
 
-    def _calibrated(
-        self, query: Query[T], sensitivity: float, units: int, parts: int = 1
-    ) -> NoiseCalibration:
+    def _calibrated(self, query: Query[T], sensitivity: float, units: int) -> NoiseCalibration:
         multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
-        mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier) / parts
+        mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier)
         return calibrate(sensitivity, mu_squared, query.entries(self.problem))
 
     def _sensitivity(self, query: Query[T]) -> float:
@@ -166,29 +158,15 @@ class BatchPrices(_Priced):
 
     def price(self, query: Query[T], scale: float) -> int:
         query = require_known(query).admitted(self.problem)
-        own = self._sensitivity(query)
-        if not self._shared:
-            event = SubsampledGaussianEvent(
-                query.kind, own * PRICE_SLACK, scale, 1, 0.0, self._size, self.problem.n, self._draw
-            )
-            return self._run.currency.price(event)
-        parts = tuple(
-            GaussianEvent(part.kind, sensitivity * PRICE_SLACK, sensitivity / own * scale, 1, 0.0)
-            for part in pair(query)
-            for sensitivity in (self._sensitivity(part),)
+        sensitivity = self._sensitivity(query) * PRICE_SLACK
+        batch = (self._size, self.problem.n, self._draw)
+        return self._run.currency.price(
+            SubsampledGaussianEvent(query.kind, sensitivity, scale, 1, 0.0, *batch)
         )
-        return self._run.currency.price(SharedBatchEvent(parts, self._size, self.problem.n))
 
     def sampling(self, query: Query[T]) -> float:
         """Root mean square distance of a batch's answer from that of all records, at most."""
         return batch_deviation(query.term(self.problem), self.problem.n, self._size)
-
-
-def pair(query: Query[T]) -> tuple[Gradient, Hessian]:
-    """The gradient and the Hessian that share a batch, at the point of either."""
-    if not isinstance(query, Gradient | Hessian):
-        raise ParameterError("a shared batch pairs a gradient with a Hessian; products need fresh ones.")
-    return Gradient(query.w), Hessian(query.w)
 
 
 def batch_deviation(term: float, n: int, size: int) -> float:

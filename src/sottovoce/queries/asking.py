@@ -75,11 +75,8 @@ class Queries(Derivatives):
         """Units at which `search` is epsilon-differentially private."""
 
     @abstractmethod
-    def batched(self, size: int, *, shared: bool = False) -> Derivatives:
-        """Gradients and Hessians of secret batches of `size` records, drawn without replacement.
-
-        Fresh for every query; with `shared`, a gradient and the Hessian after it come from one batch and
-        are charged together, whether or not the Hessian is asked for."""
+    def batched(self, size: int) -> Derivatives:
+        """Gradients and Hessians of secret batches of `size` records, fresh for every query."""
 
     @abstractmethod
     def preconditioned(self, preconditioner: Preconditioner) -> Queries:

@@ -111,15 +111,10 @@ def _asked(draw: Draw, dim: int) -> tuple[str, Ask]:
         "batched gradient": lambda o: o.batched(size).gradient(w, pay(o)),
         "batched hessian": lambda o: o.batched(size).hessian(w, pay(o)),
         "batched product": lambda o: o.batched(size).curvature_product(w, p, pay(o)),
-        "paired": lambda o: _paired(o.batched(size, shared=True), w, pay(o)),
     }
     names = [*asks, "backtrack", "backtrack", "grid", "trials", "curvature_product"]
     name = names[draw.integers(len(names))]
     return name, asks[name]
-
-
-def _paired(batch: Any, w: Any, units: Any) -> object:
-    return batch.gradient(w, units), batch.hessian(w, units)
 
 
 def _queries(draw: Draw) -> Pair:

@@ -54,7 +54,7 @@ PRICES = (
             "        ...\n"
             "    case PureEvent():\n"
             "        ...\n"
-            "    case SubsampledGaussianEvent() | SharedBatchEvent():\n"
+            "    case SubsampledGaussianEvent():\n"
             "        raise _needs_renyi()\n"
             "    case _:\n"
             "        ..."

@@ -38,13 +38,6 @@ BATCHES = (
         "SubsampledGaussianEvent(batch=1, **_)",
         BATCH,
     ),
-    Mutant(
-        "paired Hessian not charged",
-        "privacy.oracle:BatchOracle._paired",
-        "tuple(plain)",
-        "tuple(plain)[:1]",
-        BATCH,
-    ),
 )
 
 ROUNDING = (

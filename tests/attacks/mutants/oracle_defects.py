@@ -34,10 +34,10 @@ RELEASES = (
         "line search asked after the data",
         "privacy.release:pure",
         (
-            "grant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(query), lambda: unquoted(mechanism))"
+            "grant = run.charge(event)\nreturn run.released(grant, fingerprint(query), lambda: unquoted(mechanism))"
         ),
         (
-            "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, 0, fingerprint(query), lambda: found)"
+            "found = mechanism()\ngrant = run.charge(event)\nreturn run.released(grant, fingerprint(query), lambda: found)"
         ),
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),

@@ -15,7 +15,6 @@ from sottovoce.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.relations import unit_of
@@ -237,7 +236,6 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian": GaussianEvent,
     "pure": PureEvent,
     "gaussian on a batch": SubsampledGaussianEvent,
-    "shared batch": SharedBatchEvent,
 }
 
 

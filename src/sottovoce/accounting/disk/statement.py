@@ -23,7 +23,7 @@ from sottovoce.accounting.disk.entries import (
 )
 from sottovoce.accounting.disk.identity import is_ledger
 from sottovoce.accounting.disk.ledger_file import LedgerFile
-from sottovoce.accounting.events import Draw, Event, SharedBatchEvent, SubsampledGaussianEvent
+from sottovoce.accounting.events import Event, SubsampledGaussianEvent
 from sottovoce.accounting.lineage import Preset, composed_under
 from sottovoce.accounting.store import Totals
 from sottovoce.accounting.wording import affordable
@@ -352,8 +352,6 @@ def _priced_by(event: Event) -> str:
     match event:
         case SubsampledGaussianEvent():
             return f" ({event.draw.accountant})"
-        case SharedBatchEvent():
-            return f" ({Draw.FIXED.accountant})"
         case _:
             return ""
 

@@ -25,7 +25,6 @@ from sottovoce.accounting.events import (
     Event,
     GaussianEvent,
     PureEvent,
-    SharedBatchEvent,
     SubsampledGaussianEvent,
 )
 from sottovoce.accounting.renyi import exchange
@@ -67,9 +66,6 @@ class Renyi(Currency):
                 return exchange.batched(
                     order, mu_squared_of(event), event.batch, event.population, event.draw
                 )
-            case SharedBatchEvent():
-                together = sum((mu_squared_of(part) for part in event.parts), Fraction(0))
-                return exchange.batched(order, together, event.batch, event.population)
             case _:
                 raise unpriced(event)
 

@@ -115,7 +115,7 @@ class PaperForecaster(Forecaster):
         trusts = isinstance(method, TrustRegionMethod)
         glances, glance, glance_hessian = 0, 0, 0
         if method.batch is not None:
-            batch = ask.batched(method.batch.size(dry_run.problem.n), shared=method.batch.shared)
+            batch = ask.batched(method.batch.size(dry_run.problem.n))
             glance = prices.wanted(state, batch)
             glance_hessian = prices.clear_curvature(state, batch) if trusts else 0
             # mini-batches may use half; visits beyond that, and the last, read all records

@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Part of the records a mini-batch reads; `shared`: gradient and Hessian of a visit from one batch."""
+    """Part of the records a mini-batch reads."""
 
     fraction: float = 0.01
-    shared: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.fraction <= 1.0:
@@ -97,8 +96,8 @@ class PaperMethod(Method):
         return PaperForecaster(self)
 
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
-        """Published calibration and shared batches ask for matrices; others, where it matters, for a look."""
-        if goal.calibration is Calibration.PUBLISHED or (self.batch is not None and self.batch.shared):
+        """Published calibration asks for matrices; else, where it matters, a look does."""
+        if goal.calibration is Calibration.PUBLISHED:
             return True
         return goal.tolerance is not None and not problem.matrix_free and _in_doubt(problem, goal.tolerance)
 
@@ -159,7 +158,7 @@ class PaperMethod(Method):
         size = self.batch.size(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
         scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.queries * visits / rho))
-        draw = Draw.FIXED if self.batch.shared else Draw.under(budget.relation)
+        draw = Draw.under(budget.relation)
         event = SubsampledGaussianEvent(
             QueryKind.GRADIENT, 1.0, scale, problem.dim, 0.0, size, problem.n, draw
         )
@@ -209,7 +208,7 @@ class PaperMethod(Method):
         whole = priced(self.rule(frame, Certified(frame.target), 1, 1, None), prices)
         if self.batch is None:
             return whole
-        ask = state.ask.batched(self.batch.size(state.problem.n), shared=self.batch.shared)
+        ask = state.ask.batched(self.batch.size(state.problem.n))
         glance = replace(self.rule(frame, Promising(frame.target), 1, 1, None), ask=ask)
         half = kept + (state.ask.units_left - kept) // 2
         return Screened(batch=priced(glance, replace(prices, kept=half)), whole=whole)
@@ -222,7 +221,7 @@ class PaperMethod(Method):
         """Every query at the paper's noise, rho the share of the budget not yet spent."""
         test = WithinNoise(frame.target, slack=1.0)
         if self.batch is not None:
-            ask = state.ask.batched(self.batch.size(state.problem.n), shared=self.batch.shared)
+            ask = state.ask.batched(self.batch.size(state.problem.n))
             units = self.published_batch_units(state.ask.units_left, visits, share)
             return replace(self.rule(frame, test, units, units, None), ask=ask)
         budget = frame.goal.budget
@@ -245,10 +244,8 @@ class PaperMethod(Method):
         )
 
     def published_batch_units(self, left: int, visits: int, share: float) -> int:
-        """What each query to a mini-batch costs: equal parts, a shared batch being one query."""
-        assert self.batch is not None
-        parts = visits if self.batch.shared else self.queries * visits
-        return max(1, int(left * share) // parts)
+        """What each query to a mini-batch costs: equal parts."""
+        return max(1, int(left * share) // (self.queries * visits))
 
 
 def _in_doubt(problem: Problem, tolerance: Tolerance) -> bool:
