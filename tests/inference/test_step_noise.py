@@ -15,7 +15,8 @@ from sottovoce.methods.noise_account import START, NoiseAccount, Place
 from sottovoce.methods.noise_propagation import NO_STEP, UNFOLLOWED, StepNoise
 from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import LARGEST_TURNED, by_hessian, turned_noise
-from sottovoce.queries import Answer, Preconditioner
+from sottovoce.planning.dry_run import Planned
+from sottovoce.queries import Preconditioner
 from tests import problems
 from tests.inference.test_coefficient_noise import made_up
 
@@ -115,7 +116,7 @@ def test_a_step_by_a_hessian_has_the_noise_of_both_its_answers() -> None:
         noisy = hessian + (noise + noise.T) / np.sqrt(2.0)
         drawn.append(-np.linalg.solve(noisy, gradient + rng.normal(scale=0.05, size=3)))
     step = -gradient / np.diag(hessian)
-    step_noise = by_hessian(Answer(gradient, 0.05, 1), Answer(hessian, scale, 1), step)
+    step_noise = by_hessian(Planned(gradient, 0.05, 1), Planned(hessian, scale, 1), step)
     assert step_noise is not None
     assert step_noise.basis is not None
     stated = np.abs(step_noise.basis) @ step_noise.added
@@ -154,8 +155,8 @@ def test_noise_in_coordinates_is_stated_in_the_users_weights() -> None:
 
 def test_a_hessian_too_large_to_follow_leaves_the_length_of_its_step() -> None:
     size = LARGEST_TURNED + 1
-    gradient = Answer(np.ones(size), 0.1, 1)
-    assert by_hessian(gradient, Answer(np.eye(size), 0.1, 1), np.ones(size)) is None
+    gradient = Planned(np.ones(size), 0.1, 1)
+    assert by_hessian(gradient, Planned(np.eye(size), 0.1, 1), np.ones(size)) is None
     account, problem = NoiseAccount(), problems.logistic(50, size).problem
     account.add(problem, gradient, Step(-0.5 * np.ones(size)))
     assert np.allclose(account.left(problem, Place(1)).deviations, 0.5 * 0.1)
@@ -166,9 +167,9 @@ def test_a_step_along_negative_curvature_adds_its_own_noise_and_keeps_what_was_t
     step = bend.passed(Step(np.array([0.0, 2.0, 0.0])), -0.5)
     assert step.step_noise is not None
     account, problem = NoiseAccount(), problems.sigmoid(50, 3).problem
-    account.add(problem, Answer(np.ones(3), 0.3, 1), Step(-np.ones(3)))
+    account.add(problem, Planned(np.ones(3), 0.3, 1), Step(-np.ones(3)))
     before = account.left(problem, Place(1)).deviations
-    account.add(problem, Answer(np.ones(3), 0.3, 1), step)
+    account.add(problem, Planned(np.ones(3), 0.3, 1), step)
     after = account.left(problem, Place(2)).deviations
     assert before is not None
     assert after is not None
@@ -181,7 +182,7 @@ def test_a_step_along_negative_curvature_adds_its_own_noise_and_keeps_what_was_t
 def test_noise_is_that_of_the_steps_that_led_to_the_point_returned() -> None:
     account, problem = NoiseAccount(), problems.logistic(50, 3).problem
     for _ in range(3):
-        account.add(problem, Answer(np.ones(3), 0.3, 1), Step(-0.1 * np.ones(3)))
+        account.add(problem, Planned(np.ones(3), 0.3, 1), Step(-0.1 * np.ones(3)))
     assert account.left(problem, START).reason == NO_STEP
     blind = NoiseAccount()
     blind.add(problem, None, Step(np.ones(3)))
@@ -197,7 +198,7 @@ def test_noise_is_that_of_the_steps_that_led_to_the_point_returned() -> None:
 
 def test_many_steps_of_many_weights_are_kept_by_their_lengths() -> None:
     problem, lengths = problems.logistic(50, 3).problem, np.array([0.1, 0.2, 0.3])
-    gradient = Answer(np.ones(3), 0.3, 1)
+    gradient = Planned(np.ones(3), 0.3, 1)
     step = Step(-lengths, step_noise=StepNoise(lengths, 0.3, None))
     whole, short = NoiseAccount(), NoiseAccount(room=4)
     for account in (whole, short):

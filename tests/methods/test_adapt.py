@@ -18,7 +18,8 @@ from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.adapt.second_moments import SecondMoments
 from sottovoce.methods.expected_excess import ExpectedExcess
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
-from sottovoce.queries import Answer, Moments
+from sottovoce.planning.dry_run import Planned
+from sottovoce.queries import Moments
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
@@ -211,12 +212,12 @@ def test_second_moments_keep_what_stands_out_of_the_noise_and_nothing_else() -> 
     noise = rng.standard_normal((60, 60))
     noise = 0.01 * (noise + noise.T) / math.sqrt(2.0) / math.sqrt(2.0)
     one = np.ones(60)
-    plain = SecondMoments.of(Answer(np.eye(60) + noise, 0.01, 1), one, 1e-6 * one)
+    plain = SecondMoments.of(Planned(np.eye(60) + noise, 0.01, 1), one, 1e-6 * one)
     np.testing.assert_allclose(matrix(plain), np.eye(60), atol=1e-12)
     spike = np.outer(one, one) / 60.0
-    spiked = SecondMoments.of(Answer(np.eye(60) + 5.0 * spike + noise, 0.01, 1), one, 0.1 * one)
+    spiked = SecondMoments.of(Planned(np.eye(60) + 5.0 * spike + noise, 0.01, 1), one, 0.1 * one)
     assert np.linalg.norm(matrix(spiked) - np.eye(60) - 5.0 * spike, 2) < 0.15
-    drowned = SecondMoments.of(Answer(np.eye(60) + 1000.0 * noise, 10.0, 1), one, 0.1 * one)
+    drowned = SecondMoments.of(Planned(np.eye(60) + 1000.0 * noise, 10.0, 1), one, 0.1 * one)
     assert drowned.spectrum.min() > 0.4
 
 
@@ -224,10 +225,10 @@ def test_a_diagonal_strays_from_the_one_expected_no_farther_than_by_chance() -> 
     """Expected exactly right and said to be uncertain by a half: noise of as much moves it little, while one
     that is far off is believed."""
     one, noise = np.ones(60), 0.5 * np.random.default_rng(2).standard_normal(60)
-    kept = SecondMoments.of(Answer(np.diag(one + noise), 0.5, 1), one, 0.5 * one)
+    kept = SecondMoments.of(Planned(np.diag(one + noise), 0.5, 1), one, 0.5 * one)
     np.testing.assert_allclose(np.diag(matrix(kept)), one, atol=0.02)
     spread = np.where(np.arange(60) < 10, 4.0, 0.4)
-    told = SecondMoments.of(Answer(np.diag(spread), 0.01, 1), one, 0.5 * one)
+    told = SecondMoments.of(Planned(np.diag(spread), 0.01, 1), one, 0.5 * one)
     np.testing.assert_allclose(np.diag(matrix(told)), spread, atol=0.05)
 
 

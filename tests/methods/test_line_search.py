@@ -9,10 +9,10 @@ from sottovoce.certificate import Levels
 from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, GridRelease, Release
+from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Calibration
-from sottovoce.queries import Answer
 from tests import problems
 from tests.doubles import WatchedRisk
 
@@ -30,7 +30,7 @@ def stand(
 
 
 def exact_evidence(risk: sv.Risk, w: np.ndarray, units: int) -> Evidence:
-    return Evidence(w=w, gradient=Answer(risk.gradient(w), 1e-9, units))
+    return Evidence(w=w, gradient=Planned(risk.gradient(w), 1e-9, units))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -56,7 +56,7 @@ def test_uphill_the_fallback_is_taken_and_the_search_is_paid(release: Release) -
     w = 3.0 * np.ones(5)
     state, ledger = stand(risk, w)
     units = state.ask.units_left // 4
-    uphill = Evidence(w=w, gradient=Answer(-risk.gradient(w), 1e-9, units))
+    uphill = Evidence(w=w, gradient=Planned(-risk.gradient(w), 1e-9, units))
     curve = Curve.of(risk.problem)
     step = Backtracking(curve=curve, release=release).gradient_step(state, uphill)
     assert step.vector == pytest.approx(0.6 / curve.smoothness * risk.gradient(w), rel=1e-9)
@@ -92,7 +92,7 @@ def test_negative_curvature_is_followed_as_far_as_it_pays(release: Release) -> N
 def test_a_search_that_cannot_be_paid_takes_the_fallback_and_touches_nothing() -> None:
     watched = WatchedRisk(problems.logistic())
     state, ledger = stand(watched, np.ones(5))  # type: ignore[arg-type]
-    here = Evidence(w=state.w, gradient=Answer(np.ones(5), 1.0, state.ask.units_left + 1))
+    here = Evidence(w=state.w, gradient=Planned(np.ones(5), 1.0, state.ask.units_left + 1))
     step = Backtracking(curve=Curve(1.0, 1.0)).gradient_step(state, here)
     assert step.vector == pytest.approx(-0.6 * np.ones(5))
     assert step.units == 0
@@ -104,7 +104,7 @@ def test_a_noisy_direction_of_any_length_stays_within_the_public_limit() -> None
     risk = problems.logistic()
     for release in RELEASES:
         state, _ = stand(risk, np.ones(5))
-        here = Evidence(w=state.w, gradient=Answer(np.full(5, 1e9), 1e9, state.ask.units_left // 2))
+        here = Evidence(w=state.w, gradient=Planned(np.full(5, 1e9), 1e9, state.ask.units_left // 2))
         step = Backtracking(curve=Curve(1.0, 1.0), release=release).gradient_step(state, here)
         assert np.linalg.norm(step.vector) <= risk.problem.weight_limit * (1 + 1e-9)
     with pytest.raises(sv.errors.ParameterError, match="limit"):

@@ -21,10 +21,10 @@ from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.designs import Design
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
+from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Problem
-from sottovoce.queries import Answer
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
@@ -163,13 +163,13 @@ def test_each_shape_pays_for_its_own_query_and_no_other(
 def test_what_noise_leaves_in_the_predictor_is_known() -> None:
     """Attacked by sampling: the variance of x'p, p the step that noise alone makes."""
     risk = problems.logistic(n=5000)
-    gram = Answer(risk.gram(), 1e-3, 1)
+    gram = Planned(risk.gram(), 1e-3, 1)
     rule = replace(Majorized.above_gram(gram, risk.problem, 1.5), damping=0.05)
     state, _ = walk_of(risk)
     here = state.gradient(state.ask.units_left // 10)
     rng, varied = np.random.default_rng(0), []
     for _ in range(4000):
-        noise = Answer(0.01 * rng.standard_normal(5), 0.01, 1)
+        noise = Planned(0.01 * rng.standard_normal(5), 0.01, 1)
         step = rule.gradient_step(state, replace(here, gradient=noise)).vector
         varied.append(step @ gram.value @ step)
     assert rule.basis is not None
@@ -182,7 +182,7 @@ def test_second_moments_are_seen_through_noise() -> None:
     rng = np.random.default_rng(3)
     true = np.diag(np.concatenate([[3.0, 1.0], np.full(98, 0.01)]))
     noise = rng.standard_normal((100, 100)) * 0.02
-    gram = Answer(true + (noise + noise.T) / 2.0, 0.02, 1)
+    gram = Planned(true + (noise + noise.T) / 2.0, 0.02, 1)
     seen = seen_through_noise(gram, Majorized.above_gram(gram, public(1000, 100)))
     assert np.sort(seen)[-2:] == pytest.approx([1.0, 3.0], rel=0.1)
     assert seen.sum() == pytest.approx(np.trace(true), rel=0.2)
@@ -313,9 +313,9 @@ def test_growing_shares_grow_and_add_up() -> None:
 def test_tracking_is_cheap_far_from_the_goal_and_dear_near_it() -> None:
     state, _ = walk_of(problems.logistic(n=20_000))
     far = state.gradient(state.ask.units_left // 100)
-    state.evidence = replace(far, gradient=Answer(np.full(5, 1.0), 1e-6, 1))
+    state.evidence = replace(far, gradient=Planned(np.full(5, 1.0), 1e-6, 1))
     cheap = Tracking(1e-3).units(state, state.ask.units_left, 1, 3)
-    state.evidence = replace(far, gradient=Answer(np.full(5, 1e-4), 1e-6, 1))
+    state.evidence = replace(far, gradient=Planned(np.full(5, 1e-4), 1e-6, 1))
     dear = Tracking(1e-3).units(state, state.ask.units_left, 1, 3)
     assert 3.9 * cheap < dear
 
@@ -332,14 +332,14 @@ def test_a_wrong_setting_is_refused(wrong: dict[str, object]) -> None:
 def test_relaxed_steps_descend_without_noise() -> None:
     """c (1 - c/2) > 0: from any start, for a majorizer that is above."""
     risk = problems.sigmoid(n=2000)
-    rule = Majorized.above_gram(Answer(risk.gram(), 1e-9, 1), risk.problem, relaxation=1.5)
+    rule = Majorized.above_gram(Planned(risk.gram(), 1e-9, 1), risk.problem, relaxation=1.5)
     state, _ = walk_of(risk)
     here = state.gradient(state.ask.units_left // 10)
     for seed in range(5):
         w = 3.0 * np.random.default_rng(seed).standard_normal(5)
         for _ in range(20):
             g = risk.gradient(w)
-            p = rule.gradient_step(state, replace(here, gradient=Answer(g, 1e-9, 1))).vector
+            p = rule.gradient_step(state, replace(here, gradient=Planned(g, 1e-9, 1))).vector
             assert risk.value(w + p) <= risk.value(w) + 0.75 * 0.5 * float(g @ p) * 0.99 / 1.5 + 1e-15
             w = w + p
 

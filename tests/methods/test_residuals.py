@@ -7,7 +7,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.methods.adapt.residuals import ResidualScale
-from sottovoce.queries import Answer, ResidualBands
+from sottovoce.planning.dry_run import Planned
+from sottovoce.queries import ResidualBands
 from sottovoce.queries.residuals import edges
 
 
@@ -30,7 +31,7 @@ def scale_of(t: np.ndarray, noise: float, seed: int = 0) -> ResidualScale:
     below = np.array([np.mean(np.abs(t) < end) for end in ends[:-1]])
     shares = -np.diff(np.concatenate([[1.0], below, [0.0]]))
     seen = shares + noise * np.random.default_rng(seed).standard_normal(shares.size)
-    return ResidualScale.of(Answer(seen, noise, 1), problem)
+    return ResidualScale.of(Planned(seen, noise, 1), problem)
 
 
 @pytest.mark.parametrize("size", [0.01, 0.07, 0.4])
@@ -47,7 +48,7 @@ def test_records_that_count_half_tell_the_same() -> None:
     t = 0.07 * np.random.default_rng(1).standard_normal(100_000)
     plain, problem = scale_of(t, 0.001), table(50)[0].problem
     shares = np.diff(plain.below, prepend=0.0, append=1.0)[::-1]
-    half = ResidualScale.of(Answer(0.5 * shares, 0.001, 1), problem)
+    half = ResidualScale.of(Planned(0.5 * shares, 0.001, 1), problem)
     np.testing.assert_allclose(half.below, plain.below, atol=0.01)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,24 +16,53 @@ from sottovoce.privacy import release
 from sottovoce.privacy.noise import ExactNoise, SimulatedNoise, calibrate
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.prices import Prices
-from sottovoce.queries import Gradient
+from sottovoce.queries import Answer, Gradient
 from tests import problems
+from tests.doubles import Recorder
 
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-6)
 
 
-def test_a_paid_answer_is_drawn_once() -> None:
-    """A second draw would be a second answer about the same data, for nothing."""
+def test_a_released_answer_says_what_it_cost_and_reading_it_costs_nothing_more() -> None:
     calibrated = calibrate(1.0, 0.01, 2)
     event = GaussianEvent(QueryKind.GRADIENT, calibrated.sensitivity, calibrated.scale, 2, calibrated.step)
     ledger = Ledger(BUDGET)
-    units, (paid,) = release.gaussian(
-        ledger.run(BUDGET), SimulatedNoise(0), event, (calibrated, lambda: np.zeros(2))
-    )
-    assert [grant.units for grant in ledger.history] == [units]
-    assert paid.draw().shape == (2,)
-    with pytest.raises(sv.errors.LedgerError, match="released"):
-        paid.draw()
+    released = release.gaussian(ledger.run(BUDGET), SimulatedNoise(0), event, calibrated, lambda: np.zeros(2))
+    assert [grant.units for grant in ledger.history] == [released.units]
+    assert released.value.shape == (2,)
+    assert released.scale == calibrated.scale
+    doubled = released.read(lambda noisy: 2.0 * noisy, widening=2.0)
+    assert (doubled.units, doubled.scale) == (released.units, 2.0 * released.scale)
+    assert len(ledger.history) == 1
+
+
+def test_nobody_else_makes_an_answer() -> None:
+    """Nor changes, copies or pickles a released one."""
+    oracle = Oracle(problems.logistic(n=50), Ledger(BUDGET).run(BUDGET), SimulatedNoise(0))
+    released = oracle.gradient(np.zeros(5), oracle.units_left // 2)
+    assert type(released) is release.Released
+    for attempt in (
+        lambda: Answer(np.zeros(5), 1.0, 1),
+        lambda: release.Released(np.zeros(5), 1.0, 1),
+        lambda: release.Released(),
+        lambda: type("Own", (Answer,), {}),
+        lambda: setattr(released, "value", np.zeros(5)),
+        lambda: setattr(released, "scale", 0.0),
+        lambda: pickle.dumps(released),
+        lambda: copy.copy(released),
+        lambda: replace(released, value=np.zeros(5)),
+    ):
+        with pytest.raises((TypeError, AttributeError, sv.errors.LedgerError)):
+            attempt()
+
+
+def test_an_answer_of_another_length_than_charged_is_not_released() -> None:
+    calibrated = calibrate(1.0, 0.01, 2)
+    event = GaussianEvent(QueryKind.GRADIENT, calibrated.sensitivity, calibrated.scale, 2, calibrated.step)
+    recorder = Recorder(SimulatedNoise(0))
+    with pytest.raises(sv.errors.LedgerError, match="length"):
+        release.gaussian(Ledger(BUDGET).run(BUDGET), recorder, event, calibrated, lambda: np.zeros(3))
+    assert not recorder.tape
 
 
 def test_a_method_cannot_bring_a_query_with_a_bound_of_its_own() -> None:
@@ -100,9 +133,8 @@ def test_what_other_code_says_of_records_is_withheld(failure: type[Exception]) -
     event = GaussianEvent(QueryKind.GRADIENT, calibrated.sensitivity, calibrated.scale, 2, calibrated.step)
     ledger = Ledger(BUDGET)
     run = ledger.run(BUDGET)
-    _, (paid,) = release.gaussian(run, SimulatedNoise(0), event, (calibrated, compute))
     with pytest.raises(sv.errors.DataError) as first:
-        paid.draw()
+        release.gaussian(run, SimulatedNoise(0), event, calibrated, compute)
     with pytest.raises(sv.errors.DataError) as second:
         release.pure(run, PureEvent(QueryKind.SELECTION, 1e-3), compute)
     for refused in (first, second):

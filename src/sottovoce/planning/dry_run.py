@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.forecast import QueryNoise
 from sottovoce.privacy.prices import Prices
 from sottovoce.queries import Answer, Gradient, Grid, Query, Trials
+from sottovoce.queries.base import FIELDS
 from sottovoce.training import account_for, goal_for
 
 if TYPE_CHECKING:
@@ -26,11 +27,24 @@ if TYPE_CHECKING:
     from sottovoce.problem import Problem
     from sottovoce.result import Tolerance
 
+T = TypeVar("T")
+
 AtPoint: TypeAlias = "Callable[[Vector], Query[Any]]"
 """A query about a point that is not known yet."""
 
 _FAR = 16.0
 """Length of trained weights, in units of 1/radius: there one record moves the gradient nearly its most."""
+
+
+@final
+class Planned(Answer[T]):
+    """An answer that nobody gave: for prices, forecasts and tests. Nothing is released in its name."""
+
+    __slots__ = ()
+
+    def __init__(self, value: T, scale: float, units: int, sampling: float = 0.0) -> None:
+        for name, held in zip(FIELDS, (value, scale, units, sampling), strict=True):
+            object.__setattr__(self, name, held)
 
 
 @final
@@ -101,7 +115,7 @@ class DryRun:
         """The evidence that a noisy gradient of this norm would be."""
         value = np.zeros_like(w)
         value[0] = norm
-        return Evidence(w=w, gradient=Answer(value, scale, 1))
+        return Evidence(w=w, gradient=Planned(value, scale, 1))
 
     @cached_property
     def _far_gradient(self) -> Gradient:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar, final
+from typing import TYPE_CHECKING, Self, TypeVar, final
 
 from sottovoce.accounting import Budget, Ledger, Relation, Units
 from sottovoce.accounting.events import (
@@ -23,13 +23,12 @@ from sottovoce.privacy.noise import Noise, calibrate, noise_for, require_payable
 from sottovoce.privacy.prices import SEARCHES, BatchPrices, Prices, require_known
 from sottovoce.privacy.sources import Source, source_of
 from sottovoce.problem import Calibration
-from sottovoce.queries import Answer
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Vector
     from sottovoce.privacy.noise import NoiseCalibration
-    from sottovoce.privacy.release import Packing
+    from sottovoce.privacy.release import Released
     from sottovoce.queries import Backtrack, Preconditioner, Query
     from sottovoce.risks.protocol import ExactRisk
 
@@ -64,19 +63,20 @@ class Oracle(Prices):
     def _sensitivity(self, query: Query[T]) -> float:
         return self._source.sensitivity(query, self._source.request(query))
 
-    def ask(self, query: Query[T], units: int) -> Answer[T]:
+    def ask(self, query: Query[T], units: int) -> Released[T]:
         query = require_known(query).admitted(self.problem)
         source, request, packing = self._source, self._source.request(query), self.packing(query)
         calibrated = self._calibrated(query, source.sensitivity(query, request), self._affordable(units))
-        charged, (paid,) = release.gaussian(
+        released = release.gaussian(
             self._run,
             self._noise,
             plain_event(query, calibrated),
-            (calibrated, lambda: packed(packing, source.answer(request), calibrated)),
-            query=query,
+            calibrated,
+            lambda: packing.pack(source.answer(request)),
+            query,
         )
-        value = packing.unpack(paid.draw()) + source.public(query)
-        return Answer(value, calibrated.scale * packing.widening, charged)
+        public = source.public(query)
+        return released.read(lambda noisy: packing.unpack(noisy) + public, widening=packing.widening)
 
     def search(self, query: Backtrack, units: int) -> int | None:
         query = require_known(query, SEARCHES).admitted(self.problem)
@@ -97,14 +97,6 @@ class Oracle(Prices):
 
     def batched(self, size: int) -> BatchOracle:
         return BatchOracle(self._source, self._run, self._noise, self._entropy, size=size)
-
-
-def packed(packing: Packing, exact: Any, calibrated: NoiseCalibration) -> Vector:
-    """The exact answer as a vector of as many entries as noise was calibrated for."""
-    found = packing.pack(exact)
-    if found.shape != (calibrated.entries,):
-        raise LedgerError("an answer has another length than it was charged for. Nothing was released.")
-    return found
 
 
 def plain_event(query: Query[T], calibrated: NoiseCalibration) -> GaussianEvent:
@@ -140,7 +132,7 @@ class BatchOracle(BatchPrices):
     def _sensitivity(self, query: Query[T]) -> float:
         return self._priced.sensitivity(query, self._priced.request(query))
 
-    def ask(self, query: Query[T], units: int) -> Answer[T]:
+    def ask(self, query: Query[T], units: int) -> Released[T]:
         query = require_known(query).admitted(self.problem)
         deviation = self.sampling(query)
         request = self._priced.request(query)
@@ -158,15 +150,18 @@ class BatchOracle(BatchPrices):
             draw=self._draw,
         )
         packing = self.packing(query)
-        charged, (paid,) = release.gaussian(
+        released = release.gaussian(
             self._run,
             self._noise,
             event,
-            (calibrated, lambda: packed(packing, self._drawn().answer(request), calibrated)),
-            query=query,
+            calibrated,
+            lambda: packing.pack(self._drawn().answer(request)),
+            query,
         )
-        value = packing.unpack(paid.draw()) + self._source.public(query)
-        return Answer(value, calibrated.scale * packing.widening, charged, deviation)
+        public = self._source.public(query)
+        return released.read(
+            lambda noisy: packing.unpack(noisy) + public, widening=packing.widening, sampling=deviation
+        )
 
     def _drawn(self) -> Source:
         """A fresh batch, its sums divided by the size that is public, not by the one it has."""
@@ -236,8 +231,8 @@ class CountOracle:
             entries=entries,
             step=calibration.step,
         )
-        _, (paid,) = release.gaussian(self.run, self.noise, event, (calibration, compute), query=query)
-        return paid.draw(), calibration.scale
+        released = release.gaussian(self.run, self.noise, event, calibration, compute, query)
+        return released.value, released.scale
 
     def best(self, compute: Callable[[], Sequence[int]], sensitivity: int, units: Units) -> int:
         """Index of the largest of several whole scores; a record adds 0 to Delta (`sensitivity`) to each.

@@ -6,15 +6,15 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import DataError, LedgerError, ParameterError, SottovoceError
-from sottovoce.queries import Form
+from sottovoce.queries.base import FIELDS, Answer, Form
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Event, Run
@@ -23,53 +23,67 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 @final
-class Paid:
-    """An answer that has been charged for and can be drawn once: a second draw would be a second answer."""
+class Released(Answer[T]):
+    """A value that was charged for before it was computed, and has its noise.
 
-    def __init__(
-        self,
-        noise: Noise,
-        calibration: NoiseCalibration,
-        compute: Callable[[], Vector],
-        released: Callable[[Callable[[], Vector]], Vector],
-    ) -> None:
-        self._noise = noise
-        self._calibration = calibration
-        self._compute: Callable[[], Vector] | None = compute
-        self._released = released
+    There is one maker, `gaussian`. Whoever holds an answer may go on computing with it, and nobody can make
+    one from anything else: a function that takes a `Released` is told nothing that was not paid for."""
 
-    def draw(self) -> Vector:
-        compute, self._compute = self._compute, None
-        if compute is None:
-            raise LedgerError("this answer was paid for once and has been released. Ask again.")
-        return self._released(lambda: self._noise.gaussian(unquoted(compute), self._calibration))
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        raise LedgerError("answers are released by an oracle, after their charge. Plans hold `Planned` ones.")
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError("a released answer is not copied or pickled; its value may be.")
+
+    def read(self, reading: Callable[[T], S], *, widening: float = 1.0, sampling: float = 0.0) -> Released[S]:
+        """What follows from the value and public numbers alone costs nothing more: post-processing."""
+        return _made(reading(self.value), self.scale * widening, self.units, sampling)
+
+
+def _made(value: S, scale: float, units: int, sampling: float = 0.0) -> Released[S]:
+    released: Released[S] = object.__new__(Released)
+    for name, held in zip(FIELDS, (value, scale, units, sampling), strict=True):
+        object.__setattr__(released, name, held)
+    return released
 
 
 def gaussian(
     run: Run,
     noise: Noise,
     event: Event,
-    *parts: tuple[NoiseCalibration, Callable[[], Vector]],
+    calibration: NoiseCalibration,
+    compute: Callable[[], Vector],
     query: object = None,
-) -> tuple[int, list[Paid]]:
-    """Charge `event`, which covers every part, and hand out the parts' noisy answers, computed when drawn.
+) -> Released[Vector]:
+    """Charge `event`, then compute, then add noise.
 
-    A refused charge raises, and nothing has been computed. Returns what was charged, in units. A run that
-    goes on after an interruption is handed the answers it had: none is drawn twice."""
-    grant, asked = run.charge(event), fingerprint(query)
-    return grant.units, [
-        Paid(noise, calibration, compute, partial(run.released, grant, part, asked))
-        for part, (calibration, compute) in enumerate(parts)
-    ]
+    A refused charge raises, and nothing has been computed. A run that goes on after an interruption is handed
+    the answer it had: none is drawn twice."""
+    grant = run.charge(event)
+    value = run.released(
+        grant, fingerprint(query), lambda: noise.gaussian(_exact(compute, calibration), calibration)
+    )
+    return _made(value, calibration.scale, grant.units)
+
+
+def _exact(compute: Callable[[], Vector], calibration: NoiseCalibration) -> Vector:
+    """The exact answer, of as many entries as noise was calibrated for."""
+    found = unquoted(compute)
+    if np.shape(found) != (calibration.entries,):
+        raise LedgerError("an answer has another length than it was charged for. Nothing was released.")
+    return found
 
 
 def pure(run: Run, event: PureEvent, mechanism: Callable[[], T], query: object = None) -> T:
     """Charge `event`, then run a mechanism that is private by itself at that epsilon."""
     grant = run.charge(event)
-    return run.released(grant, 0, fingerprint(query), lambda: unquoted(mechanism))
+    return run.released(grant, fingerprint(query), lambda: unquoted(mechanism))
 
 
 def fingerprint(query: object) -> str:

@@ -6,7 +6,7 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 from sottovoce.errors import ParameterError
 from sottovoce.queries import arguments
@@ -21,18 +21,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+FIELDS = ("value", "scale", "units", "sampling")
+_MAKERS = ("sottovoce.privacy.release", "sottovoce.planning.dry_run")
+
+
 class Answer(Generic[T]):
-    """A released value, the standard deviation of its noise, and what it cost.
+    """A noisy value, the standard deviation of its noise, and what it cost: `Released` by an oracle, or
+    `Planned` in a dry run. Methods are given answers and make none.
 
     For a vector the noise is independent in each entry; for a symmetric matrix `scale` is at least the
     diagonal's and off-diagonal entries have scale/sqrt2. `sampling` bounds the root mean square distance of a
     batch's answer from that of all records; it is 0 when all were read."""
 
+    __slots__ = FIELDS
+
     value: T
     scale: float
     units: int
-    sampling: float = 0.0
+    sampling: float
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        if cls is Answer:
+            raise TypeError(
+                "answers are released by an oracle or planned in a dry run, and made nowhere else."
+            )
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        if cls.__module__ not in _MAKERS:
+            raise TypeError(f"answers come from {' and '.join(_MAKERS)} and from nowhere else.")
+        super().__init_subclass__(**named)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{name} of an answer cannot be set.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value!r}, scale={self.scale!r}, units={self.units!r})"
 
 
 class Proposals(Protocol):

@@ -26,8 +26,8 @@ RELEASES = (
     Mutant(
         "ledger asked after the data",
         "privacy.release:gaussian",
-        "grant, asked = run.charge(event), fingerprint(query)",
-        ("_ = [compute() for _, compute in parts]\ngrant, asked = run.charge(event), fingerprint(query)"),
+        "grant = run.charge(event)",
+        "_ = compute()\ngrant = run.charge(event)",
         f"{ORACLE}::test_the_charge_comes_before_the_data",
     ),
     Mutant(
@@ -43,16 +43,30 @@ RELEASES = (
     ),
     Mutant(
         "released without noise",
-        "privacy.release:Paid.draw",
-        "self._noise.gaussian(unquoted(compute), self._calibration)",
+        "privacy.release:gaussian",
+        "noise.gaussian(_exact(compute, calibration), calibration)",
         "compute()",
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
-        "a paid answer drawn twice",
-        "privacy.release:Paid.draw",
-        "compute, self._compute = (self._compute, None)",
-        "compute = self._compute",
+        "a released answer made by hand",
+        "privacy.release:Released.__init__",
+        "raise LedgerError(_)",
+        "pass",
+        "tests/privacy/test_release.py",
+    ),
+    Mutant(
+        "answers of any maker",
+        "queries.base:Answer.__init_subclass__",
+        "cls.__module__ not in _MAKERS",
+        "False",
+        "tests/privacy/test_release.py",
+    ),
+    Mutant(
+        "a released answer that says less noise than it has",
+        "privacy.release:Released.read",
+        "self.scale * widening",
+        "self.scale",
         "tests/privacy/test_release.py",
     ),
     Mutant(

@@ -416,8 +416,8 @@ ASKING = (
     ),
     Mutant(
         "an answer longer than was charged for",
-        "privacy.oracle:packed",
-        "found.shape != (calibrated.entries,)",
+        "privacy.release:_exact",
+        "np.shape(found) != (calibration.entries,)",
         "False",
         f"{LIES} -k longer",
     ),

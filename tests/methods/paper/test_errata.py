@@ -15,9 +15,9 @@ from sottovoce.accounting.renyi.subsampling import subsampled_gaussian
 from sottovoce.datasets import covertype
 from sottovoce.methods.paper.constants import NoiseShare, trial_count
 from sottovoce.methods.paper.gap import MeasuredGap
+from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy import sampling
 from sottovoce.problem import Problem
-from sottovoce.queries import Answer
 from sottovoce.result import Tolerance
 from sottovoce_studies import ijcnn1
 
@@ -76,8 +76,8 @@ def test_a_measured_gap_falls_on_both_sides_of_its_quantile() -> None:
         def __init__(self, noise: float) -> None:
             self.noise = noise
 
-        def value(self, w: np.ndarray, units: int) -> Answer[float]:
-            return Answer(0.4 + 0.01 * self.noise, 0.01, units)
+        def value(self, w: np.ndarray, units: int) -> Planned[float]:
+            return Planned(0.4 + 0.01 * self.noise, 0.01, units)
 
     bounds = [MeasuredGap().bound(Asked(z), np.zeros(2))[0] for z in (-10.0, -3.0, 0.0, 3.0)]  # type: ignore[arg-type]
     assert bounds == sorted(bounds)
