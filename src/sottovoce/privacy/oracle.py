@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from sottovoce.accounting import Budget, Ledger, Relation, Units
 from sottovoce.accounting.events import (

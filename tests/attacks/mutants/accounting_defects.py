@@ -73,13 +73,6 @@ PRICES = (
         CURRENCY,
     ),
     Mutant(
-        "answers of one batch amplified apart",
-        "accounting.renyi.currency:Renyi.cost",
-        "sum((mu_squared_of(part) for part in event.parts), Fraction(0))",
-        "mu_squared_of(event.parts[0])",
-        CURRENCY,
-    ),
-    Mutant(
         "a Gaussian without its order",
         "accounting.renyi.exchange:gaussian",
         "order * mu_squared",
