@@ -94,6 +94,7 @@ def fit(
     confidence: float = 0.99,
     invalid: str = "raise",
     delimiter: str = ",",
+    decimal: str = ".",
     dask: str | None = None,
     workers: int | None = None,
     spool: bool | str | os.PathLike[str] = True,
@@ -118,7 +119,8 @@ def fit(
     `class_weight` = {label: weight} what those of a class do, in place of what the schema says. With
     `inference` a run of which no coefficient is expected to be determined is refused before it is charged,
     unless `anyway`. `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure
-    the model on them. `purpose` and `contact` go into the model file and its report. `resume` goes on with a
+    the model on them. `delimiter` and `decimal` are the marks of a CSV file: none of its records decides
+    them. `purpose` and `contact` go into the model file and its report. `resume` goes on with a
     run on the same table under the same declarations. All else is as for `minimize`. The model holds what was
     released and what was declared, nothing else."""
     for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
@@ -135,7 +137,7 @@ def fit(
     if class_weight is not None:
         aim = replace(aim, class_weight=class_weight)
         schema = replace(schema, target=aim)
-    if unnamed := persons_unnamed(schema, _names_of(table, delimiter)):
+    if unnamed := persons_unnamed(schema, _names_of(table, delimiter, decimal)):
         warnings.warn(unnamed, PrivacyWarning, stacklevel=2)
     chosen = loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
@@ -162,16 +164,18 @@ def fit(
         warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
         client = None if dask is None else stack.enter_context(training_records.connected(dask, workers))
         if bent:
-            table = rereadable(table, delimiter=delimiter)
+            table = rereadable(table, delimiter=delimiter, decimal=decimal)
 
         def read(declared: Schema) -> Records:
             nonlocal parting, test
-            if client is None and not share and aim.survival is None and _is_parquet_file(table):
+            plain = not share and aim.survival is None and decimal == "."
+            if client is None and plain and _is_parquet_file(table):
                 return training_records.of_parquet(table, declared, aim, persons, invalid, spool, progress)
             with waiting(progress, f"reading {_called(table)}"):
                 if client is not None:
                     return training_records.on_workers(client, table, declared, aim, persons, invalid)
-                held = tables.read_compact(table, declared, invalid=invalid, delimiter=delimiter)
+                marks = {"delimiter": delimiter, "decimal": decimal}
+                held = tables.read_compact(table, declared, invalid=invalid, **marks)
                 parting = parting or Parting.of(held, share, persons, invalid, simulate)
                 if share:
                     held, test = held.split(parting.test)
@@ -259,11 +263,11 @@ def timed(model: str, *, evaluated: bool, dask: bool) -> str:
     return "linear"
 
 
-def _names_of(table: Any, delimiter: str) -> tuple[Any, ...]:
+def _names_of(table: Any, delimiter: str, decimal: str) -> tuple[Any, ...]:
     """Names of a table's columns where they can be had without reading from it; a stream is read once."""
     if isinstance(table, str | os.PathLike):
         with suppress(SottovoceError):
-            return column_names(table, delimiter=delimiter)
+            return column_names(table, delimiter=delimiter, decimal=decimal)
         return ()
     if not hasattr(table, "shape") or isinstance(table, np.ndarray):
         return ()

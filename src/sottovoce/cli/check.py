@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli.exits import ExitCode
-from sottovoce.cli.options import AsJson, Data, Delimiter, Query
+from sottovoce.cli.options import AsJson, Data, Decimal, Delimiter, Query
 
 WARNING = (
     "For the owner of the data only: these counts are exact and no privacy protects them. "
@@ -22,6 +22,7 @@ def check(
         Path, typer.Option(help="Declared columns, see `sottovoce schema`.", show_default=False)
     ],
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     as_json: AsJson = False,
 ) -> None:
@@ -38,7 +39,7 @@ def check(
 
     declared = Schema.load(schema)
     with waiting(out.is_watched(), f"reading {data.name}"):
-        found = inspect(table_of(data, query), declared, delimiter=delimiter)
+        found = inspect(table_of(data, query), declared, delimiter=delimiter, decimal=decimal)
     useless = [part for part in found if part.useless]
     if as_json:
         out.say_json({"warning": WARNING, "columns": [part.to_dict() for part in found]})

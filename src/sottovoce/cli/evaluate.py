@@ -11,6 +11,7 @@ from sottovoce.cli.options import (
     AsJson,
     Data,
     Dataset,
+    Decimal,
     Delimiter,
     Delta,
     Epsilon,
@@ -55,6 +56,7 @@ def evaluate(
     confidence: Annotated[float, typer.Option(help="Confidence of every interval.")] = 0.95,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     resume: ResumeRun = None,
     signers: Signers = None,
@@ -75,15 +77,23 @@ def evaluate(
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.data.sources import state_of
+    from sottovoce.errors import ParameterError
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.evaluation.holdout import too_few
     from sottovoce.report.progress import waiting
 
     loaded = out.load_model(model, signers)
+    if loaded.schema.target is not None and loaded.schema.target.survival is not None:
+        raise ParameterError(
+            "evaluate measures predictions of one row a record, and a time to event has several. Survival "
+            "curves come with intervals."
+        )
     account = out.open_ledger(ledger, dataset, part)
     with waiting(out.is_watched(), f"reading {data.name}"):
         schema = loaded.schema if person is None else replace(loaded.schema, person=person)
-        table = tables.read(table_of(data, query), schema, invalid=invalid, delimiter=delimiter)
+        table = tables.read(
+            table_of(data, query), schema, invalid=invalid, delimiter=delimiter, decimal=decimal
+        )
         people = None
         if table.keys is not None:
             people = {"groups": table.keys, "persons": persons, "invalid": invalid}

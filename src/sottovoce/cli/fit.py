@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     ClassWeight,
     Data,
     Dataset,
+    Decimal,
     Delimiter,
     Delta,
     Epsilon,
@@ -129,6 +130,7 @@ def fit(
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     dask: Annotated[
         str | None,
@@ -228,6 +230,7 @@ def fit(
             simulate=simulate,
             invalid=invalid,
             delimiter=delimiter,
+            decimal=decimal,
             dask=dask,
             workers=workers,
             spool=not no_spool if spool is None else spool,

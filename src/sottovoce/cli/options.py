@@ -127,6 +127,9 @@ ResumeRun: TypeAlias = Annotated[
     ),
 ]
 Delimiter: TypeAlias = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
+Decimal: TypeAlias = Annotated[
+    str, typer.Option(help="The mark before the fraction of a number in a CSV file: a point, or a comma.")
+]
 Force: TypeAlias = Annotated[
     bool, _output("--force", help="Replace outputs that exist; never an input or a ledger.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet, Signers
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Decimal, Delimiter, Force, Query, Quiet, Signers
 
 
 def predict(
@@ -17,6 +17,7 @@ def predict(
         Path, typer.Option("--output", "-o", help="CSV file to write.", rich_help_panel=OUTPUT)
     ],
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     signers: Signers = None,
     force: Force = False,
@@ -41,10 +42,15 @@ def predict(
     with waiting(out.is_watched(), f"reading {data.name}"):
         asked = table_of(data, query)
         if loaded.schema.target is not None and loaded.schema.target.survival is not None:
-            rows = loaded.survival(open_source(asked, delimiter=delimiter))
+            rows = loaded.survival(open_source(asked, delimiter=delimiter, decimal=decimal))
             content = survival_csv(loaded.schema.target.survival.grid, rows)
         else:
-            options: dict[str, Any] = {"target": False, "delimiter": delimiter, "dtype": float}
+            options: dict[str, Any] = {
+                "target": False,
+                "delimiter": delimiter,
+                "decimal": decimal,
+                "dtype": float,
+            }
             rows = tables.read(asked, loaded.schema, **options).features
             content = as_csv(loaded, rows)
     with place_for(output, force=force) as place:

@@ -13,6 +13,7 @@ from sottovoce.cli.options import (
     AsJson,
     Data,
     Dataset,
+    Decimal,
     Delimiter,
     Delta,
     Epsilon,
@@ -53,6 +54,7 @@ def recalibrate(
     simulate: Simulate = None,
     invalid: Invalid = "raise",
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     resume: ResumeRun = None,
     sign: Sign = None,
@@ -89,6 +91,7 @@ def recalibrate(
             invalid=invalid,
             delimiter=delimiter,
             resume=resume,
+            decimal=decimal,
         )
     place = save_paid(made.to_file(), output, force=force)
     if sign is not None:

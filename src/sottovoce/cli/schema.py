@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Delimiter, Force, Query, Quiet
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Decimal, Delimiter, Force, Query, Quiet
 
 
 def schema(
@@ -17,6 +17,7 @@ def schema(
     ],
     force: Force = False,
     delimiter: Delimiter = ",",
+    decimal: Decimal = ".",
     query: Query = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -33,7 +34,7 @@ def schema(
     from sottovoce.files import write
 
     require_free((output,), inputs=(data,), force=force)
-    names = column_names(table_of(data, query), delimiter=delimiter)
+    names = column_names(table_of(data, query), delimiter=delimiter, decimal=decimal)
     trimmed = [name.strip() for name in names]
     template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)
     with place_for(output, force=force) as place:

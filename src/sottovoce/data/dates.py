@@ -12,6 +12,7 @@ import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -37,7 +38,28 @@ _VALUES: dict[str, tuple[str, ...]] = {
 PARTS = (*_VALUES, "year")
 _NONE = np.datetime64("NaT", "h")
 _FIRST, _LAST = np.datetime64("0001-01-01T00", "h"), np.datetime64("9999-12-31T23", "h")
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
+_ISO = re.compile(
+    r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[T ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:\.\d+)?)?)?"
+)
+_DIRECTIVES = {"Y": r"\d{4}", "m": r"\d\d?", "d": r"\d\d?", "H": r"\d\d?", "M": r"\d\d", "S": r"\d\d"}
+"""Numbers that a declared format may name; names of months depend on a language."""
+
+
+@lru_cache(maxsize=64)
+def spelled_as(form: str | None) -> re.Pattern[str]:
+    """How text spells a moment: as ISO 8601 does, or as a declared format such as "%d.%m.%Y" does."""
+    if form is None:
+        return _ISO
+    parts = re.split(r"%(.)", form)
+    named = parts[1::2]
+    if not {"Y", "m", "d"} <= {*named} or len({*named}) < len(named) or not {*named} <= {*_DIRECTIVES}:
+        raise ParameterError(
+            'format must name %Y, %m and %d, and may name %H, %M and %S, each once: "%d.%m.%Y".'
+        )
+    found = [re.escape(parts[0])]
+    for name, rest in zip(named, parts[2::2], strict=True):
+        found.append(f"(?P<{name}>{_DIRECTIVES[name]}){re.escape(rest)}")
+    return re.compile("".join(found), re.ASCII)
 
 
 @final
@@ -45,15 +67,20 @@ _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)
 class DatePart(Indicators):
     """One part of a date: an indicator for each month, quarter, weekday or hour, or the year as a number.
 
-    `column` is that of the table if it is not `name`; a year needs `low` and `high`, for -1 and 1."""
+    `column` is that of the table if it is not `name`; a year needs `low` and `high`, for -1 and 1. `format`
+    says how text spells a date, "%d.%m.%Y", in place of ISO 8601; cells that spell it otherwise are none."""
 
     part: str
     column: str | None = field(default=None, kw_only=True)
     low: float | None = field(default=None, kw_only=True)
     high: float | None = field(default=None, kw_only=True)
+    format: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.format is not None and not isinstance(self.format, str):
+            raise ParameterError(f'column {self.name!r}: format must be text such as "%d.%m.%Y".')
+        spelled_as(self.format)
         if self.column is not None:
             check_name(self.column)
         if self.part not in PARTS:
@@ -77,7 +104,7 @@ class DatePart(Indicators):
         return self.part != "year"
 
     def places(self, held: Any, reading: Reading) -> NDArray[np.intp]:
-        found = moments(held)
+        found = moments(held, spelled_as(self.format))
         given = ~np.isnat(found)
         places = np.full(found.size, len(self._named()) if self.indicator else -1)
         places[given] = self.values(found[given])
@@ -87,7 +114,7 @@ class DatePart(Indicators):
         if self.low is None or self.high is None:
             super().fill(block, held, reading, unit)
             return
-        found = moments(held)
+        found = moments(held, spelled_as(self.format))
         given = np.flatnonzero(~np.isnat(found))
         middle, reach = (self.low + self.high) / 2.0, (self.high - self.low) / 2.0
         block[given, 0] = unit * np.clip((self.values(found[given]) - middle) / reach, -1.0, 1.0)
@@ -111,7 +138,7 @@ class DatePart(Indicators):
         return np.asarray(found, dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in ("column", "low", "high")}
+        chosen = {name: getattr(self, name) for name in ("column", "low", "high", "format")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return {"type": "date", "part": self.part, **given, **self._extras()}
 
@@ -120,18 +147,18 @@ class DatePart(Indicators):
         return (self.name,) if values is None else tuple(f"{self.name}={value}" for value in values)
 
 
-def moments(column: Any) -> Moments:
-    """The hour in which each cell lies, NaT where it is no moment."""
+def moments(column: Any, pattern: re.Pattern[str] = _ISO) -> Moments:
+    """The hour in which each cell lies, NaT where it is no moment; text by the pattern."""
     plain = cells.unwrapped(column)
     if isinstance(plain, Coded):
-        return np.asarray(np.append(moments(plain.values), _NONE)[plain.places])
+        return np.asarray(np.append(moments(plain.values, pattern), _NONE)[plain.places])
     if isinstance(plain, np.ndarray):
         if plain.dtype.kind == "M":
             return _hours(plain)
         listed = plain.tolist() if plain.dtype.kind in cells.TEXT else [None] * len(plain)
-        return np.array([_moment(cell) for cell in listed], dtype="datetime64[h]")
+        return np.array([_moment(cell, pattern) for cell in listed], dtype="datetime64[h]")
     if cells.is_text(plain.type):
-        return np.array([_moment(cell) for cell in cells.texts(plain)], dtype="datetime64[h]")
+        return np.array([_moment(cell, pattern) for cell in cells.texts(plain)], dtype="datetime64[h]")
     ticks = _ticks(plain)
     return np.full(len(plain), _NONE) if ticks is None else _hours(ticks)
 
@@ -159,9 +186,9 @@ def is_beyond_calendar(column: Any) -> bool:
     return bool((~np.isnat(ticks) & np.isnat(_hours(ticks))).any())
 
 
-def is_moment(cell: object) -> bool:
-    """Whether a cell is a moment."""
-    return not np.isnat(_moment(cell))
+def is_moment(cell: object, pattern: re.Pattern[str] = _ISO) -> bool:
+    """Whether a cell is a moment; text by the pattern."""
+    return not np.isnat(_moment(cell, pattern))
 
 
 def _ticks(column: Any) -> Moments | None:
@@ -194,12 +221,13 @@ def _hours(ticks: Moments) -> Moments:
     return hours
 
 
-def _moment(cell: Any) -> np.datetime64:
+def _moment(cell: Any, pattern: re.Pattern[str]) -> np.datetime64:
     kind, text = type(cell), text_of(cell)
-    match = None if text is None else _ISO.fullmatch(text.strip())
+    match = None if text is None else pattern.fullmatch(text.strip())
     if match is not None:
-        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+        found = match.groupdict()
         with suppress(ValueError):
+            year, month, day, hour, minute, second = (int(found.get(name) or 0) for name in "YmdHMS")
             return _hour(dt.datetime(year, month, day, hour, minute, second))
         return _NONE
     if kind is np.datetime64:

@@ -32,6 +32,7 @@ def read(
     weighted: bool = False,
     invalid: str = "raise",
     delimiter: str = ",",
+    decimal: str = ".",
     dtype: type = np.float32,
 ) -> Table:
     """Read and encode a table as dense rows; with `target` its target too, with `weighted` what rows count.
@@ -48,15 +49,17 @@ def read(
         raise ParameterError("the schema declares no target. Add a [target] section.")
     aim = schema.target if target else None
     encode_part = partial(encoded_rows, dtype=dtype)
-    parts, held = _parts(table, schema, aim, weighted, invalid, delimiter, encode_part)
+    parts, held = _parts(table, schema, aim, weighted, invalid, (delimiter, decimal), encode_part)
     return _whole(_joined([part.features for part in parts]), parts, held)
 
 
-def read_compact(table: Any, schema: Schema, *, invalid: str = "raise", delimiter: str = ",") -> Table:
+def read_compact(
+    table: Any, schema: Schema, *, invalid: str = "raise", delimiter: str = ",", decimal: str = "."
+) -> Table:
     """As `read`, with the target and what rows count, as compact rows: nothing is ever held dense."""
     if schema.target is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
-    parts, held = _parts(table, schema, schema.target, True, invalid, delimiter, encoded_columns)
+    parts, held = _parts(table, schema, schema.target, True, invalid, (delimiter, decimal), encoded_columns)
     return _whole(Compact.joined(RowLayout.of(schema), [part.features for part in parts]), parts, held)
 
 
@@ -66,13 +69,13 @@ def _parts(
     aim: Target | None,
     weighted: bool,
     invalid: str,
-    delimiter: str,
+    marks: tuple[str, str],
     encode_part: Callable[..., Table],
 ) -> tuple[list[Table], dict[str, Any]]:
     """What is made of each chunk of a table, and whose rows they are."""
     if invalid not in ("raise", "zero"):
         raise ParameterError('invalid must be "raise" (refuse the file) or "zero" (blank the row).')
-    source = open_source(table, delimiter=delimiter)
+    source = open_source(table, delimiter=marks[0], decimal=marks[1])
     survival = None if aim is None else aim.survival
     periods = None if survival is None else Periods(source, schema)
     if periods is not None:
@@ -120,6 +123,7 @@ def bounded(
     schema: Schema | str | os.PathLike[str],
     delimiter: str = ",",
     *,
+    decimal: str = ".",
     invalid: str = "raise",
     sample_weight: Any = None,
     weight_cap: float = 1.0,
@@ -130,7 +134,7 @@ def bounded(
 
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     require_one_weighing(declared, sample_weight)
-    held = read_compact(table, declared, invalid=invalid, delimiter=delimiter)
+    held = read_compact(table, declared, invalid=invalid, delimiter=delimiter, decimal=decimal)
     assert declared.target is not None
     weighing = held.weighing or {"sample_weight": sample_weight, "weight_cap": weight_cap}
     return Records.from_arrays(

@@ -66,3 +66,19 @@ def checked_delimiter(delimiter: str) -> str:
     if not isinstance(plain, str) or len(plain) != 1 or not plain.isascii() or plain in '"\r\n\0':
         raise ParameterError(r'delimiter must be one character, such as "," or ";", or \t for a tab.')
     return plain
+
+
+def checked_decimal(decimal: str) -> str:
+    """A point, or a comma."""
+    if decimal not in (".", ","):
+        raise ParameterError('decimal, the mark before the fraction of a number, must be "." or ",".')
+    return decimal
+
+
+def delimiter_meant(line: str, delimiter: str) -> str:
+    """Which other character separates names in a header that has no delimiter; empty where none does."""
+    for other in (";", "\t", "|", ","):
+        names = [name.strip() for name in line.split(other)]
+        if other != delimiter and delimiter not in line and len(names) > 1 and all(names):
+            return other
+    return ""

@@ -12,7 +12,7 @@ from sottovoce.arrays import Vector
 from sottovoce.data import cells
 from sottovoce.data.cell import LETTERS, Spelling
 from sottovoce.data.columns import Column, Target
-from sottovoce.data.dates import DatePart, moments
+from sottovoce.data.dates import DatePart, moments, spelled_as
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.persons import read_keys
 from sottovoce.data.schema import Schema
@@ -53,17 +53,16 @@ class Findings:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Findings]:
+def inspect(table: Any, schema: Schema, *, delimiter: str = ",", decimal: str = ".") -> list[Findings]:
     """Findings for every column, then the weights, the target and the keys. Exact functions of the records:
     no budget, no privacy."""
-    weights = [] if schema.weight is None else [Numeric(schema.weight, 0.0, schema.weight_cap or 1.0)]
-    parts: list[Column | Target] = [*schema.columns, *weights, *([schema.target] if schema.target else [])]
+    parts: list[Column | Target] = [*schema.declared_columns, *_told(schema)]
     found = [Findings(part.name) for part in parts]
     firsts: dict[int, Any] = {}
     wanted = tuple(dict.fromkeys((*(part.source for part in parts), *schema.keyed_by)))
     people = [Findings(name, constant=False) for name in schema.keyed_by]
     keys: set[str | None] = set()
-    for rows, column_of in open_source(table, delimiter=delimiter).chunks(wanted):
+    for rows, column_of in open_source(table, delimiter=delimiter, decimal=decimal).chunks(wanted):
         for one in people:
             read = read_keys(column_of(one.column), rows)
             keys.update(read)
@@ -83,11 +82,26 @@ def inspect(table: Any, schema: Schema, *, delimiter: str = ",") -> list[Finding
     return [*found, *people]
 
 
+def _told(schema: Schema) -> list[Column | Target]:
+    """The weights, the target and what is read beside it, as columns of their own."""
+    found: list[Column | Target] = []
+    if schema.weight is not None:
+        found.append(Numeric(schema.weight, 0.0, schema.weight_cap or 1.0))
+    aim = schema.target
+    if aim is None:
+        return found
+    if aim.exposure is not None and aim.exposure_high is not None:
+        found.append(Numeric(aim.exposure, aim.exposure_low, aim.exposure_high))
+    if aim.survival is not None:
+        found += [Numeric(name, 0.0, aim.survival.grid[-1]) for name in aim.survival.columns]
+    return [*found, aim]
+
+
 def _count(into: Findings, held: Any, part: Column | Target, schema: Schema) -> None:
     reading = schema.reading(part)
     missing = reading.is_missing(held)
     if isinstance(part, DatePart):
-        misread = np.isnat(moments(held))
+        misread = np.isnat(moments(held, spelled_as(part.format)))
     elif part.labels is None:
         values = reading.numbers(held)
         misread = np.isnan(values)

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias, final
 
 from sottovoce.data.frames import Dataframe
-from sottovoce.data.headers import checked_delimiter
-from sottovoce.data.textfiles import csv_chunks, csv_names
+from sottovoce.data.headers import checked_decimal, checked_delimiter
+from sottovoce.data.textfiles import csv_chunks, csv_names, with_points
 from sottovoce.errors import DataError, ParameterError, meant
 from sottovoce.machine import memory_told
 
@@ -55,13 +55,17 @@ class Source(ABC):
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]: ...
 
 
-def open_source(table: Any, *, delimiter: str = ",") -> Source:
+def open_source(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Source:
     """The table as a Source; what is none of those above is refused."""
     delimiter = checked_delimiter(delimiter)
+    if checked_decimal(decimal) == delimiter:
+        raise ParameterError("delimiter and decimal must differ: one of them is what the other is.")
     if isinstance(table, Source):
         return table
     if isinstance(table, str | os.PathLike):
-        return _file(table, delimiter)
+        return _file(table, delimiter, decimal)
+    if decimal != ".":
+        raise ParameterError("decimal is for CSV files: numbers of other tables have no decimal mark.")
     from narwhals.dependencies import (
         is_pandas_like_dataframe,
         is_polars_dataframe,
@@ -79,9 +83,9 @@ def open_source(table: Any, *, delimiter: str = ",") -> Source:
     return FrameSource(Dataframe(table))
 
 
-def column_names(table: Any, *, delimiter: str = ",") -> tuple[str, ...]:
+def column_names(table: Any, *, delimiter: str = ",", decimal: str = ".") -> tuple[str, ...]:
     """Names of a table's columns; no row is read. They are public."""
-    return open_source(table, delimiter=delimiter).names
+    return open_source(table, delimiter=delimiter, decimal=decimal).names
 
 
 def state_of(table: Any) -> str:
@@ -192,9 +196,9 @@ class HeldStream(Source):
         yield from self._batches
 
 
-def rereadable(table: Any, *, delimiter: str = ",") -> Any:
+def rereadable(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Any:
     """The table, or the batches of a stream that may be given once."""
-    source = open_source(table, delimiter=delimiter)
+    source = open_source(table, delimiter=delimiter, decimal=decimal)
     return HeldStream(source) if isinstance(source, StreamSource) else table
 
 
@@ -202,8 +206,9 @@ def rereadable(table: Any, *, delimiter: str = ",") -> Any:
 class CsvSource(Source):
     """A .csv or .csv.gz file, every field as bytes."""
 
-    def __init__(self, path: str | os.PathLike[str], delimiter: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], delimiter: str, decimal: str = ".") -> None:
         self._path, self._delimiter, self._broken = path, delimiter, False
+        self._decimal = decimal
         self._names = csv_names(path, delimiter)
 
     @property
@@ -213,7 +218,7 @@ class CsvSource(Source):
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
         for table, broken in csv_chunks(self._path, self._names, wanted, self._delimiter):
             self._broken |= broken
-            yield table.num_rows, table.column
+            yield table.num_rows, table.column if self._decimal == "." else _with_points(table)
 
     def require_whole(self) -> None:
         if self._broken:
@@ -265,13 +270,37 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith((".parquet", ".pq"))
 
 
-def _file(path: str | os.PathLike[str], delimiter: str) -> Source:
+_PANDAS = "python -c \"import pandas; pandas.{read}('{{path}}').to_parquet('table.parquet')\""
+_ELSEWHERE = {
+    ".dta": _PANDAS.format(read="read_stata"),
+    ".sas7bdat": _PANDAS.format(read="read_sas"),
+    ".xpt": _PANDAS.format(read="read_sas"),
+    ".sav": "pip install pyreadstat, then " + _PANDAS.format(read="read_spss"),
+    ".zsav": "pip install pyreadstat, then " + _PANDAS.format(read="read_spss"),
+    ".rds": "in R, write.csv(readRDS('{path}'), 'table.csv', row.names = FALSE, na = '')",
+    ".rdata": "in R, load('{path}') and write.csv(..., 'table.csv', row.names = FALSE, na = '')",
+}
+"""Files of statistics programs by their endings, and how to convert them."""
+
+
+def _with_points(table: Any) -> Callable[[str], Any]:
+    """Columns of a table whose numbers have a decimal comma."""
+    return lambda name: with_points(table.column(name))
+
+
+def _file(path: str | os.PathLike[str], delimiter: str, decimal: str) -> Source:
     where = os.fspath(path)
     if where.lower().endswith((".xlsx", ".xls", ".ods")):
         raise ParameterError(
             f"{where} is a spreadsheet, whose cells have types of their own. Save it as CSV (UTF-8), or run: "
             f"libreoffice --headless --convert-to csv {where}"
         )
+    for ending, way in _ELSEWHERE.items():
+        if where.lower().endswith(ending):
+            raise ParameterError(
+                f"{where} is a file of another program, whose columns have labels and codes of their own. "
+                f"Convert it once and declare its values: {way.format(path=where)}"
+            )
     if where.lower().endswith((".duckdb", ".ddb", ".db")):
         raise ParameterError(
             f"{where} is a database. Name what to read of it: --query 'SELECT ... FROM ...'; in Python pass "
@@ -279,7 +308,11 @@ def _file(path: str | os.PathLike[str], delimiter: str) -> Source:
         )
     if not os.path.isfile(where):
         raise DataError(f"there is no file {where}.")
-    return ParquetFile(path) if is_parquet(path) else CsvSource(path, delimiter)
+    if is_parquet(path):
+        if decimal != ".":
+            raise ParameterError("decimal is for CSV files: numbers in Parquet have no decimal mark.")
+        return ParquetFile(path)
+    return CsvSource(path, delimiter, decimal)
 
 
 def _collected(table: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from sottovoce.arrays import Mask, Vector
 from sottovoce.data import cells
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.compact import Compact
-from sottovoce.data.dates import DatePart, is_beyond_calendar, is_moment
+from sottovoce.data.dates import DatePart, is_beyond_calendar, is_moment, spelled_as
 from sottovoce.data.encoding import encode, encode_columns, require_type
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.reading import Reading
@@ -180,7 +181,8 @@ def require_valid(column: Any, schema: Schema, name: str) -> None:
         missing = schema.reading(declared).absent
         if isinstance(declared, DatePart):
             kind = "a date"
-            wrong = cells.is_misread(column, missing, is_moment) or is_beyond_calendar(column)
+            spelled = partial(is_moment, pattern=spelled_as(declared.format))
+            wrong = cells.is_misread(column, missing, spelled) or is_beyond_calendar(column)
         else:
             kind, wrong = "a number", declared.labels is None and cells.is_misread(column, missing)
         if wrong:

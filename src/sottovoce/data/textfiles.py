@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
+import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from sottovoce.data.headers import looks_like_value
+from sottovoce.data.headers import delimiter_meant, looks_like_value
 from sottovoce.data.lines import LineReader
 from sottovoce.errors import DataError
 from sottovoce.machine import memory_told
@@ -22,10 +24,22 @@ def csv_names(path: str | os.PathLike[str], delimiter: str) -> tuple[str, ...]:
 
     They are public. A first line that does not look like a header is refused, because it may be a record."""
     names: list[str] = []
+    first = ""
     with suppress(OSError, UnicodeDecodeError, csv.Error):
         first = _start(path).split(b"\n", 1)[0].removesuffix(b"\r").decode("utf-8-sig")
         rows = [] if "\r" in first else list(csv.reader([first, ""], delimiter=delimiter))
         names = rows[0] if len(rows) == 2 else []
+    if any(unicodedata.category(letter) == "Cc" and letter != "\t" for letter in first):
+        raise DataError(
+            f"{os.fspath(path)} is no text: its first line has control characters. If another program wrote "
+            "it, export it from there as CSV (UTF-8) or Parquet."
+        )
+    if other := delimiter_meant(first, delimiter):
+        raise DataError(
+            f"the header of {os.fspath(path)} is separated by {other!r}, not by {delimiter!r}: pass "
+            f"--delimiter {other!r}, in Python delimiter={other!r}"
+            + ("; numbers then often have a decimal comma: --decimal ','." if other == ";" else ".")
+        )
     if not names or len(set(names)) < len(names) or any(map(looks_like_value, names)):
         raise DataError(
             f"the first line of {os.fspath(path)} is not a header: names must be distinct, not empty and not "
@@ -77,3 +91,25 @@ def csv_chunks(
         else:
             return
     raise DataError(f"{os.fspath(path)} cannot be read as CSV. Check the delimiter and the encoding (UTF-8).")
+
+
+_COMMA = re.compile(rb"\s*[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)?\s*")
+_POINT = re.compile(rb"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+def with_points(column: Any) -> Any:
+    """Fields that are numbers with a decimal comma, with a point instead, each by itself.
+
+    One with a point is no number then: it may be one with thousands marked. All others stay as they are."""
+    import pyarrow as pa
+
+    coded = column.combine_chunks().dictionary_encode()
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    words = pa.array([_with_point(word) for word in coded.dictionary.to_pylist()], pa.binary())
+    return words.take(coded.indices)
+
+
+def _with_point(field: bytes) -> bytes:
+    if _COMMA.fullmatch(field):
+        return field.replace(b",", b".")
+    return field + b"." if _POINT.fullmatch(field) else field

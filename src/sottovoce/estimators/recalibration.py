@@ -54,6 +54,7 @@ def recalibrated(
     invalid: str = "raise",
     delimiter: str = ",",
     resume: str | Resume | None = None,
+    decimal: str = ".",
 ) -> Model:
     """The model with its scores mapped to a s + b, both numbers fitted on the table under the budget.
 
@@ -68,7 +69,7 @@ def recalibrated(
         )
     if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0.0 < bound <= LARGEST_BOUND:
         raise ParameterError("bound, the largest score that counts as it is, must be above 0: 8.")
-    held = read(table, model.schema, invalid=invalid, delimiter=delimiter)
+    held = read(table, model.schema, invalid=invalid, delimiter=delimiter, decimal=decimal)
     scores = row_products(held.features, model.weights)
     records = Records.from_arrays(
         np.clip(scores / bound, -1.0, 1.0),

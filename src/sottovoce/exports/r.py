@@ -38,6 +38,7 @@ def to_r(
     card: Scorecard, weights: NDArray[np.float64], terms: UserTerms, summary: Summary | None = None
 ) -> str:
     """The script; with `estimates` and `vcov` where inference was asked for."""
+    card.refuse_formats("R")
     coefficients = weights @ terms.matrix.T + terms.offset
     numeric = [column for column in card.schema.columns if isinstance(column, Numeric)]
     parts = {

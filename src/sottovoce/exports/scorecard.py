@@ -71,6 +71,15 @@ class Scorecard:
             place += width
         return found
 
+    def refuse_formats(self, format_name: str) -> None:
+        """Formats that know dates read them as ISO 8601 spells them."""
+        for column in self.schema.columns:
+            if isinstance(column, DatePart) and column.format is not None:
+                raise ParameterError(
+                    f"{format_name} reads dates as ISO 8601 spells them, and column {column.name!r} declares "
+                    "another format. Convert the column to a date, and fit without a format."
+                )
+
     def refuse_dates(self, format_name: str) -> None:
         """Formats that know no dates name the way out."""
         for column in self.schema.columns:

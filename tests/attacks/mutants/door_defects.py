@@ -135,6 +135,14 @@ READERS = (
         f"{TYPES} -k keys_of_any_type",
     ),
     Mutant(
+        "the decimal mark is guessed from the records",
+        "data.textfiles:with_points",
+        "[_with_point(word) for word in coded.dictionary.to_pylist()]",
+        "[word if b'1.5' in coded.dictionary.to_pylist() else _with_point(word) "
+        "for word in coded.dictionary.to_pylist()]",
+        "tests/data/test_formats.py -k one_by_one",
+    ),
+    Mutant(
         "dates taken for keys",
         "data.persons:require_key_type",
         "_may_be_key(held.type)",

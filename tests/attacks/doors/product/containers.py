@@ -469,8 +469,23 @@ def _read_csv(case: Case, files: list[bytes]) -> Reading:
     return _written(files, lambda path: _from_table(case, path), "t.csv")
 
 
+def _semicolons(case: Case, table: Table) -> list[bytes]:
+    """The same file with semicolons for commas and, in the plain number o, a comma for the point."""
+    (content,) = _csv(case, table)
+    return [content.replace(b".", b"\1").replace(b",", b";").replace(b"\1", b",")]
+
+
+def _read_semicolons(case: Case, files: list[bytes]) -> Reading:
+    def read(path: Path) -> Reading:
+        marks = {"delimiter": ";", "decimal": ","}
+        return reading(sv.Records.from_table(path, case.schema, **marks, **case.options))
+
+    return _written(files, read, "t.csv")
+
+
 CONTAINERS: tuple[Container, ...] = (
     Container("CSV", ("fields",), _csv, _read_csv, 200),
+    Container("CSV, decimal commas", ("fields",), _semicolons, _read_semicolons, 80),
     Container("Arrow table", ("arrow",), _chunked, _from_table, 250),
     Container("Arrow stream", ("arrow",), _chunked, _streamed, 80),
     Container("Arrow table, encoder", ("arrow",), _arrow, _encoded, 80),

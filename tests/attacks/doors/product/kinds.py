@@ -107,6 +107,12 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind("category", ("word", "whole"), _category, _no_feature),
     *(_date(part) for part in ("month", "quarter", "weekday", "hour", "year")),
+    Kind(
+        "date with a format",
+        ("moment",),
+        _feature(DatePart("x", "month", format="%Y-%m-%d %H:%M:%S", indicator=True)),
+        _no_feature,
+    ),
     Kind("weight", ("number",), lambda meaning: {"weight": "x", "weight_cap": 5.0}, _no_weight),
     Kind("target", ("number",), lambda meaning: {"target": Target("x", low=0.0, high=10.0)}, _no_row),
     Kind("class", ("word", "whole"), _classes, _no_row),
