@@ -202,10 +202,10 @@ def fit(
             require_determined(
                 coefficient_forecast(schema, named, risk.problem, budget, asked.share, robust=robust)
             )
-        desk = None
+        oracle = None
         if share:
             entries = planned_entries(aim.classes)
-            desk = stack.enter_context(
+            oracle = stack.enter_context(
                 CountOracle.open(kept, "evaluation", ledger, simulate, unit=unit, entries=entries)
             )
         result = minimize(
@@ -241,10 +241,10 @@ def fit(
             purpose=purpose,
             contact=contact,
         )
-        if desk is None or test is None or parting is None:
+        if oracle is None or test is None or parting is None:
             return trained
         people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
-        measured = figures(trained, test.features, test.target, budget=kept, oracle=desk, **people)
+        measured = figures(trained, test.features, test.target, budget=kept, oracle=oracle, **people)
         said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
         return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
 

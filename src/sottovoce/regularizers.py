@@ -127,14 +127,14 @@ class Tukey(Regularizer):
         return at_least(2 * Fraction(self.strength) * Fraction(_HALF.third))
 
 
-_SHELF: Final[dict[str, type[Regularizer]]] = {kind.name: kind for kind in (L2, Tukey)}
+_REGULARIZERS: Final[dict[str, type[Regularizer]]] = {kind.name: kind for kind in (L2, Tukey)}
 
 
 def by_name(name: str, strength: float) -> Regularizer:
     """The regularizer of that name."""
-    if name not in _SHELF:
+    if name not in _REGULARIZERS:
         raise ParameterError(
-            f"regularizer {name!r} is unknown.{meant(name, _SHELF)} Choose one of "
-            f"{', '.join(map(repr, _SHELF))}."
+            f"regularizer {name!r} is unknown.{meant(name, _REGULARIZERS)} Choose one of "
+            f"{', '.join(map(repr, _REGULARIZERS))}."
         )
-    return _SHELF[name](strength)
+    return _REGULARIZERS[name](strength)

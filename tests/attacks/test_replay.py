@@ -12,7 +12,7 @@ import pytest
 
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from tests.attacks.replay.pairs import _heard, differences, methods, setting, tables
+from tests.attacks.replay.pairs import _said, differences, methods, setting, tables
 from tests.doubles import Recorder, Replay
 
 PAIRS = 200
@@ -45,7 +45,7 @@ def test_the_replay_notices_different_answers() -> None:
     chosen = setting(draw, "majorize")
     here, _ = tables(draw, chosen.kind)
     recorder = Recorder(SimulatedNoise(3))
-    first = _heard(chosen, here, recorder, 3)
-    assert first == _heard(chosen, here, Replay(recorder.tape, simulated=True), 4)
+    first = _said(chosen, here, recorder, 3)
+    assert first == _said(chosen, here, Replay(recorder.tape, simulated=True), 4)
     recorder.tape[-1] = recorder.tape[-1] * (1.0 + 1e-9)
-    assert first != _heard(chosen, here, Replay(recorder.tape, simulated=True), 4)
+    assert first != _said(chosen, here, Replay(recorder.tape, simulated=True), 4)

@@ -47,7 +47,7 @@ ROWS = (
 SCHEMAS = {"two classes": TWO, "three classes": THREE, "a range": RANGE}
 
 
-class Desk:
+class Commands:
     """A folder with a table or its neighbour in it, and the command line over either."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
@@ -82,8 +82,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(tmp_path, capsys, monkeypatch)
+def commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
+    return Commands(tmp_path, capsys, monkeypatch)
 
 
 def test_every_command_is_tried_or_reads_no_records() -> None:
@@ -94,57 +94,57 @@ def test_every_command_is_tried_or_reads_no_records() -> None:
 
 @pytest.mark.parametrize("other", ROWS)
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_fit_writes_and_prints_the_same_over_neighbours(desk: Desk, name: str, other: str) -> None:
-    desk.declare(SCHEMAS[name])
+def test_fit_writes_and_prints_the_same_over_neighbours(commands: Commands, name: str, other: str) -> None:
+    commands.declare(SCHEMAS[name])
     more = [(), ("--report", "page.html", "--inference", "0.3", "--anyway"), ("--json",)][
         ROWS.index(other) % 3
     ]
-    require_same(lambda: desk.fit(None, *more), lambda: desk.fit(other, *more), 1)
+    require_same(lambda: commands.fit(None, *more), lambda: commands.fit(other, *more), 1)
 
 
 @pytest.mark.parametrize("method", ["cubic", "2opt-ls", "tr", "dp-gd"])
-def test_fit_by_other_methods_says_the_same_over_neighbours(desk: Desk, method: str) -> None:
+def test_fit_by_other_methods_says_the_same_over_neighbours(commands: Commands, method: str) -> None:
     more = ("--method", method, "--tolerance", "0.3", "--loss", "sigmoid", "--report", "page.html")
-    require_same(lambda: desk.fit(None, *more), lambda: desk.fit(ROWS[0], *more), 2)
+    require_same(lambda: commands.fit(None, *more), lambda: commands.fit(ROWS[0], *more), 2)
 
 
 @pytest.mark.parametrize("other", ROWS)
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_evaluate_prints_the_same_over_neighbours(desk: Desk, name: str, other: str) -> None:
-    desk.declare(SCHEMAS[name])
-    assert desk.fit(None, "--simulate", "1")[0] == b"0"
+def test_evaluate_prints_the_same_over_neighbours(commands: Commands, name: str, other: str) -> None:
+    commands.declare(SCHEMAS[name])
+    assert commands.fit(None, "--simulate", "1")[0] == b"0"
 
     def evaluate(row: str | None) -> list[bytes]:
-        desk.put(row)
-        return desk.run("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero")
+        commands.put(row)
+        return commands.run("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero")
 
     require_same(lambda: evaluate(None), lambda: evaluate(other), 2)
 
 
 @pytest.mark.parametrize("other", ROWS)
-def test_recalibrate_writes_and_prints_the_same_over_neighbours(desk: Desk, other: str) -> None:
-    assert desk.fit(None, "--simulate", "1")[0] == b"0"
+def test_recalibrate_writes_and_prints_the_same_over_neighbours(commands: Commands, other: str) -> None:
+    assert commands.fit(None, "--simulate", "1")[0] == b"0"
 
     def mended(row: str | None) -> list[bytes]:
-        desk.put(row)
+        commands.put(row)
         told = (*BUDGET, "--invalid", "zero", "-o", "mended.json", "--force")
-        return desk.run("recalibrate", "model.json", "claims.csv", *told)
+        return commands.run("recalibrate", "model.json", "claims.csv", *told)
 
     require_same(lambda: mended(None), lambda: mended(other), 1)
 
 
-def test_a_ledger_file_is_charged_the_same_over_neighbours(desk: Desk) -> None:
+def test_a_ledger_file_is_charged_the_same_over_neighbours(commands: Commands) -> None:
     """Everything that `ledger show` prints, but for names drawn at random and the time of day."""
 
     def charged(other: str | None) -> list[str]:
-        for part in desk.folder.glob("budget.db*"):
+        for part in commands.folder.glob("budget.db*"):
             shutil.rmtree(part) if part.is_dir() else part.unlink()
         create = ("ledger", "create", "budget.db", "--dataset", "claims", "--epsilon", "3", "--delta", "1e-4")
-        assert desk.run(*create)[0] == b"0"
-        fitted = desk.fit(other, "--ledger", "budget.db", "--dataset", "claims", "--json")
+        assert commands.run(*create)[0] == b"0"
+        fitted = commands.fit(other, "--ledger", "budget.db", "--dataset", "claims", "--json")
         measure = ("evaluate", "model.json", "claims.csv", *BUDGET, "--invalid", "zero", "--json")
-        measured = desk.run(*measure, "--ledger", "budget.db", "--dataset", "claims")
-        shown = desk.run("ledger", "show", "budget.db", "--charges")
+        measured = commands.run(*measure, "--ledger", "budget.db", "--dataset", "claims")
+        shown = commands.run("ledger", "show", "budget.db", "--charges")
         assert fitted[0] == measured[0] == shown[0] == b"0"
         drawn = re.compile(r"\b[0-9a-f]{8,}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^ ,\n]*")
         return [drawn.sub("*", text.decode()) for text in (fitted[1], measured[1], shown[1])]
@@ -172,45 +172,45 @@ def scheduler() -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask and pandas, between themselves
-def test_fit_on_a_cluster_says_the_same_over_neighbours(desk: Desk, scheduler: str) -> None:
+def test_fit_on_a_cluster_says_the_same_over_neighbours(commands: Commands, scheduler: str) -> None:
     def fit(other: str | None) -> list[bytes]:
-        desk.put(other)
-        table = pyarrow.csv.read_csv(desk.folder / "claims.csv")
-        pyarrow.parquet.write_table(table, desk.folder / "claims.parquet")
+        commands.put(other)
+        table = pyarrow.csv.read_csv(commands.folder / "claims.csv")
+        pyarrow.parquet.write_table(table, commands.folder / "claims.parquet")
         told = ("--schema", "schema.toml", *BUDGET, "-o", "model.json", "--force", "--invalid", "zero")
-        return desk.run("fit", "claims.parquet", *told, "--dask", scheduler)
+        return commands.run("fit", "claims.parquet", *told, "--dask", scheduler)
 
     require_same(lambda: fit(None), lambda: fit("1000000,-5,nowhere,perhaps,high,-7"), 3)
 
 
 @pytest.mark.parametrize("other", ROWS)
-def test_a_schema_is_written_from_names_alone(desk: Desk, other: str) -> None:
+def test_a_schema_is_written_from_names_alone(commands: Commands, other: str) -> None:
     def template(row: str | None) -> list[bytes]:
-        desk.put(row)
-        said = desk.run("schema", "claims.csv", "-o", "new.toml", "--force")
-        return [*said, (desk.folder / "new.toml").read_bytes()]
+        commands.put(row)
+        said = commands.run("schema", "claims.csv", "-o", "new.toml", "--force")
+        return [*said, (commands.folder / "new.toml").read_bytes()]
 
     assert template(None) == template(other)
 
 
 @pytest.mark.parametrize("other", ROWS)
-def test_a_row_changes_no_prediction_but_its_own(desk: Desk, other: str) -> None:
+def test_a_row_changes_no_prediction_but_its_own(commands: Commands, other: str) -> None:
     """Predictions are exact and for the rows' owner; one unreadable field must still not touch other rows."""
-    assert desk.fit(None, "--simulate", "1")[0] == b"0"
+    assert commands.fit(None, "--simulate", "1")[0] == b"0"
     found = []
     for row in (None, other):
-        desk.put(row)
-        desk.run("predict", "model.json", "claims.csv", "-o", "said.out", "--force")
-        found.append((desk.folder / "said.out").read_text(encoding="utf-8").splitlines())
+        commands.put(row)
+        commands.run("predict", "model.json", "claims.csv", "-o", "said.out", "--force")
+        found.append((commands.folder / "said.out").read_text(encoding="utf-8").splitlines())
     unequal = [place for place, (a, b) in enumerate(zip(*found, strict=True)) if a != b]
     assert set(unequal) <= {PLACE}
 
 
-def test_a_page_is_made_from_the_saved_run_alone(desk: Desk) -> None:
-    assert desk.fit(None, "--simulate", "1")[0] == b"0"
+def test_a_page_is_made_from_the_saved_run_alone(commands: Commands) -> None:
+    assert commands.fit(None, "--simulate", "1")[0] == b"0"
     pages = []
     for row in (None, ROWS[0]):
-        desk.put(row)
-        pages.append(desk.run("report", "model.json", "-o", "page.html", "--force"))
+        commands.put(row)
+        pages.append(commands.run("report", "model.json", "-o", "page.html", "--force"))
     assert pages[0] == pages[1]
-    assert json.loads((desk.folder / "model.json").read_text(encoding="utf-8"))["dataset"] == "claims"
+    assert json.loads((commands.folder / "model.json").read_text(encoding="utf-8"))["dataset"] == "claims"

@@ -111,14 +111,14 @@ class Chosen:
     def __enter__(self) -> None:
         best = CountOracle.best
 
-        def recorded(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
-            self.indices.append(best(desk, compute, sensitivity, units))
+        def recorded(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+            self.indices.append(best(oracle, compute, sensitivity, units))
             return self.indices[-1]
 
-        def played(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+        def played(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
             assert self._given is not None
             wanted = next(self._given)
-            silent = replace(desk, noise=Silent())
+            silent = replace(oracle, noise=Silent())
             return best(silent, lambda: [int(i == wanted) for i in range(len(compute()))], sensitivity, units)
 
         self._patch = mock.patch.object(CountOracle, "best", recorded if self._given is None else played)
@@ -202,9 +202,9 @@ def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPat
     """Control: the exact scores join what the search says, over data whose labels are turned round."""
     best = CountOracle.best
 
-    def peeking(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+    def peeking(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
         seen.append(compute())
-        return best(desk, lambda: seen[-1], sensitivity, units)
+        return best(oracle, lambda: seen[-1], sensitivity, units)
 
     estimator, grid, _ = SEARCHES["classifier"]
     X, y, _, _ = arrays(1)

@@ -45,7 +45,7 @@ def test_the_bound_exceeds_a_gaussian_mechanism_no_more_often_than_stated() -> N
     for _ in range(400):
         tossed = rng.integers(0, 2, canaries) == 1
         weights = np.where(tossed, mu / 2.0, -mu / 2.0) + rng.normal(size=canaries)
-        right = one_run.told(weights, tossed, guesses, Relation.REPLACE_ONE)
+        right = one_run.correct_guesses(weights, tossed, guesses, Relation.REPLACE_ONE)
         if right not in bounds:
             bounds[right] = one_run.mu_proved(canaries, guesses, right, confidence)
         over += bounds[right] > mu
@@ -59,7 +59,7 @@ def test_a_method_keeps_its_claim_and_weights_without_noise_do_not(relation: str
     found = one_run.audit_one_run("majorize", budget, canaries=100, simulate=0)
     assert not found.flagged
     tossed = np.arange(100) % 3 == 0
-    right = one_run.told(tossed.astype(float), tossed, 40, Relation(relation))
+    right = one_run.correct_guesses(tossed.astype(float), tossed, 40, Relation(relation))
     assert right == 40
     assert one_run.mu_proved(100, 40, right, 0.95) > 0.8 * found.mu
     assert one_run.epsilon_proved(100, 40, right, 1e-5, 0.95) > 2.0

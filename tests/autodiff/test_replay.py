@@ -32,7 +32,7 @@ METHODS = [
 STRANGERS = [np.nan, np.inf, 1e300, 0.0, -1e6]
 
 
-def heard(
+def emitted(
     data: tuple[np.ndarray, np.ndarray], method: Any, curvature: str, noise: Any, seed: int
 ) -> list[bytes]:
     batched = not isinstance(method, str) or method.endswith("-b")
@@ -66,9 +66,9 @@ def test_neighbours_are_told_apart_by_released_answers_alone(method, curvature: 
     there = A.copy()
     there[123] = stranger
     recorder = Recorder(SimulatedNoise(7))
-    first = heard((A, y), method, curvature, recorder, seed=7)
+    first = emitted((A, y), method, curvature, recorder, seed=7)
     replay = Replay(recorder.tape, simulated=True)
-    second = heard((there, y), method, curvature, replay, seed=8)
+    second = emitted((there, y), method, curvature, replay, seed=8)
     assert recorder.tape
     assert replay.spent
     assert first == second
@@ -83,7 +83,7 @@ def test_many_neighbours(method, curvature: str, stranger: float, seed: int) -> 
     there, other = A.copy(), y.copy()
     there[seed], other[seed] = stranger, -stranger
     recorder = Recorder(SimulatedNoise(seed))
-    first = heard((A, y), method, curvature, recorder, seed)
+    first = emitted((A, y), method, curvature, recorder, seed)
     replay = Replay(recorder.tape, simulated=True)
-    assert heard((there, other), method, curvature, replay, seed + 1) == first
+    assert emitted((there, other), method, curvature, replay, seed + 1) == first
     assert replay.spent

@@ -65,7 +65,7 @@ class Parrot:
 def test_one_hostile_label_moves_accuracy_by_one_record(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[float] = []
 
-    def counts(desk: Any, compute: Any, *_: Any) -> Any:
+    def counts(oracle: Any, compute: Any, *_: Any) -> Any:
         counted.append(compute()[0])
         return np.array([0.0]), 1.0
 

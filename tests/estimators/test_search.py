@@ -126,10 +126,10 @@ def test_held_out_records_never_reach_a_candidate_and_the_others_never_reach_the
 
 
 def test_the_choice_is_paid_for_before_a_record_is_scored() -> None:
-    desk = CountOracle.open(BUDGET, "search", None, 0)
-    desk.run.charge(PureEvent(QueryKind.SELECTION, desk.run.currency.pure_epsilon(desk.run.units_left)))
+    oracle = CountOracle.open(BUDGET, "search", None, 0)
+    oracle.run.charge(PureEvent(QueryKind.SELECTION, oracle.run.currency.pure_epsilon(oracle.run.units_left)))
     with pytest.raises(sv.errors.BudgetExceeded):
-        desk.best(lambda: pytest.fail("data was touched"), 1, 2**40)
+        oracle.best(lambda: pytest.fail("data was touched"), 1, 2**40)
 
 
 def test_the_divided_budget_costs_at_most_its_units() -> None:

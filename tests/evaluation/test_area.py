@@ -38,9 +38,9 @@ class Desk:
 def released(
     scores: np.ndarray, labels: np.ndarray, persons: Persons | None = None
 ) -> tuple[np.ndarray, float]:
-    desk: Any = Desk()
-    area(PrivateEvaluation(Stated(), scores[:, None], labels, desk, 0.95, "raise", persons), 1)
-    return desk.exact, desk.sensitivity
+    oracle: Any = Desk()
+    area(PrivateEvaluation(Stated(), scores[:, None], labels, oracle, 0.95, "raise", persons), 1)
+    return oracle.exact, oracle.sensitivity
 
 
 def exact_area(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -122,8 +122,8 @@ def test_bounds_of_the_area_are_missed_about_as_often_as_they_say() -> None:
         def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
             return numbers + scale * rng.normal(size=entries), scale
 
-    desk: Any = Noisy()
-    test = PrivateEvaluation(Stated(), scores[:, None], labels, desk, 0.9)
+    oracle: Any = Noisy()
+    test = PrivateEvaluation(Stated(), scores[:, None], labels, oracle, 0.9)
     missed = np.mean([not found.low <= exact <= found.high for found in (area(test, 1) for _ in range(2000))])
     assert 0.01 < missed < 0.14
 

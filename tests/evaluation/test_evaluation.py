@@ -181,16 +181,16 @@ def test_sparse_rows_and_frames_are_evaluated_too(binary: tuple[Any, np.ndarray,
 
 def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> None:
     """Losses are clipped where they arise, too; this is the clip that the charge rests on."""
-    heard: list[np.ndarray] = []
+    counted: list[np.ndarray] = []
 
     class Desk:
         def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
-            heard.append(compute())
-            return heard[-1], 1.0
+            counted.append(compute())
+            return counted[-1], 1.0
 
     test = PrivateEvaluation(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
     test.mean("loss", lambda: np.array([50.0, -50.0, 1.0]), 2.0, 1000, 1)  # type: ignore[arg-type]
-    assert heard[0].tolist() == [1500.0]
+    assert counted[0].tolist() == [1500.0]
 
 
 def test_wrong_arguments_and_labels_are_refused_without_quoting(

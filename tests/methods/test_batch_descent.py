@@ -51,7 +51,7 @@ def test_a_leap_follows_negative_curvature_that_gradients_do_not_see() -> None:
     still = Adaptive(rate=1e-9)
     ends = {}
     for looks in (1, 2):
-        method = BatchDescent(steps=4, looks=looks, look_share=0.3, look_batch=8, pace=still)
+        method = BatchDescent(steps=4, looks=looks, look_share=0.3, look_batch=8, step_size=still)
         result = sv.minimize(risk, budget=BUDGET, method=method, simulate=2)
         ends[looks] = risk.value(result.weights)
         assert ("negative curvature" in [row.kind for row in result.trace]) == (looks == 2)
@@ -84,7 +84,7 @@ def test_step_sizes() -> None:
         {"momentum": 1.0},
         {"passes": -1.0},
         {"look_share": 0.5},
-        {"pace": 1.0},
+        {"step_size": 1.0},
     ],
 )
 def test_bad_settings_are_refused(wrong: dict[str, float]) -> None:

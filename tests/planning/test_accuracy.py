@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sottovoce as sv
-from sottovoce.planning.accuracy import EPSILONS, AccuracyOutlook, accuracy_lost
+from sottovoce.planning.accuracy import EPSILONS, AccuracyForecast, accuracy_lost
 from sottovoce.report.plan import render_plan
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -30,8 +30,8 @@ def test_the_range_holds_what_is_typical_and_no_more_than_there_is_to_lose() -> 
 
 
 def test_the_chart_has_a_line_for_each_epsilon_that_falls_as_it_grows() -> None:
-    outlook = AccuracyOutlook.of(30_000, 80, BUDGET)
-    lines = outlook.drawn().splitlines()
+    forecast = AccuracyForecast.of(30_000, 80, BUDGET)
+    lines = forecast.drawn().splitlines()
     assert [float(line.split()[0]) for line in lines[1:]] == list(EPSILONS)
     places = [line.index("\u25cf") for line in lines[1:]]
     assert places == sorted(places, reverse=True)

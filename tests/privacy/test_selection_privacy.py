@@ -29,11 +29,11 @@ def test_the_choice_is_as_private_as_it_is_priced() -> None:
         released=lambda grant, part, asked, draw: draw(),
         budget=BUDGET,
     )
-    desk = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]
+    oracle = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]
     wins = []
     for side in (-1, 1):
         scores = [side * MOVES // 2, *([-side * MOVES // 2] * (CANDIDATES - 1))]
-        wins.append(sum(desk.best(lambda held=scores: held, MOVES, 1) == 0 for _ in range(DRAWS)))
+        wins.append(sum(oracle.best(lambda held=scores: held, MOVES, 1) == 0 for _ in range(DRAWS)))
     rare = binom.ppf(1 - 1e-7, DRAWS, wins[0] / DRAWS) / DRAWS
     often = binom.ppf(1e-7, DRAWS, wins[1] / DRAWS) / DRAWS
     assert 1.5 < often / rare <= math.e
@@ -53,7 +53,7 @@ def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
         made = sv.PrivateRegressor(target=(-1.0, 1.0))
     seen: list[tuple[np.ndarray, int]] = []
 
-    def watched(desk: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+    def watched(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
         seen.append((np.array(compute()), sensitivity))
         return 0
 

@@ -161,9 +161,9 @@ class Trial:
         if self.model_only:
             # Also where batches are secret: what was read may not enter the score.
             return -float(weights[0])
-        playback = Playback(tap.heard)
+        playback = Playback(tap.observed)
         self._run(other, playback, seed)
-        ratio = likelihood_ratio(tap.heard, playback.exact)
+        ratio = likelihood_ratio(tap.observed, playback.exact)
         return -ratio if second else ratio
 
     def _run(self, risk: Risk, noise: Tap | Playback, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -65,7 +65,7 @@ class CanaryShape:
 
 @final
 @dataclass(frozen=True)
-class Heard:
+class Observation:
     """One release: the exact answer, what came out, and the charged scale. For synthetic data only."""
 
     exact: Vector | None
@@ -79,7 +79,7 @@ class Tap:
     def __init__(self, noise: Noise, factor: float = 1.0) -> None:
         self._noise = noise
         self._factor = factor
-        self.heard: list[Heard] = []
+        self.observed: list[Observation] = []
 
     @classmethod
     def seeded(cls, seed: int | None, factor: float) -> Tap:
@@ -93,7 +93,7 @@ class Tap:
         released = self._noise.gaussian(exact, calibration)
         if self._factor != 1.0:
             released = exact + self._factor * (released - exact)
-        self.heard.append(Heard(exact.copy(), released, calibration.scale))
+        self.observed.append(Observation(exact.copy(), released, calibration.scale))
         return released.copy()
 
     def laplace(self, sensitivity: int, epsilon: float) -> int:
@@ -101,7 +101,7 @@ class Tap:
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
         released = self._noise.first_above(queries, sensitivity, epsilon / self._factor)
-        self.heard.append(Heard(None, released, 0.0))
+        self.observed.append(Observation(None, released, 0.0))
         return released
 
 
@@ -110,13 +110,13 @@ class Playback:
 
     simulated = True
 
-    def __init__(self, heard: list[Heard]) -> None:
-        self._heard = heard
+    def __init__(self, observed: list[Observation]) -> None:
+        self._observed = observed
         self.exact: list[Vector | None] = []
 
     def gaussian(self, exact: Vector, calibration: NoiseCalibration) -> Vector:
         self.exact.append(exact.copy())
-        answer: Vector = self._heard[len(self.exact) - 1].released
+        answer: Vector = self._observed[len(self.exact) - 1].released
         return answer.copy()
 
     def laplace(self, sensitivity: int, epsilon: float) -> int:
@@ -124,14 +124,14 @@ class Playback:
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
         self.exact.append(None)
-        found: int | None = self._heard[len(self.exact) - 1].released
+        found: int | None = self._observed[len(self.exact) - 1].released
         return found
 
 
-def likelihood_ratio(heard: list[Heard], other: list[Vector | None]) -> float:
+def likelihood_ratio(observed: list[Observation], other: list[Vector | None]) -> float:
     """log p(answers | other data set) - log p(answers | the one they came from); Gaussian answers only."""
     total = 0.0
-    for mine, theirs in zip(heard, other, strict=True):
+    for mine, theirs in zip(observed, other, strict=True):
         if mine.exact is not None and theirs is not None:
             near, far = mine.released - mine.exact, mine.released - theirs
             total += float(near @ near - far @ far) / (2.0 * mine.scale**2)

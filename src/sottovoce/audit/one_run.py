@@ -1,6 +1,6 @@
 """Audit a method by one run with many canaries (Steinke, Nasr & Jagielski 2023).
 
-Canaries are m records, each in a column of its own so that none drowns another. A fair coin decides which of
+Canaries are m records, each in a column of its own so that none hides another. A fair coin decides which of
 two neighbours each is: its label is one or the other, or, under zero-out, it counts or does not. The method
 runs once; the auditor guesses coins from the final weights and abstains where they say little.
 
@@ -36,7 +36,7 @@ EPSILONS = np.linspace(0.0, 12.0, 97)
 @final
 @dataclass(frozen=True, kw_only=True)
 class OneRun:
-    """`right` of `guesses` coins out of `canaries` were told; what that proves at `confidence`."""
+    """`right` of `guesses` coins out of `canaries` were guessed right; what that proves at `confidence`."""
 
     subject: str
     epsilon: float
@@ -113,7 +113,7 @@ def audit_one_run(
         held.risk, budget=budget, method=method, ledger=ledger, simulate=simulate, purpose="audit by one run"
     )
     weights = result.weights[held.first : held.first + canaries]
-    right = told(weights, tossed, guesses, budget.relation)
+    right = correct_guesses(weights, tossed, guesses, budget.relation)
     fellows = f" among {held.others:,} records of a table" if held.others else ""
     return OneRun(
         subject=f"method {result.method!r}{fellows}",
@@ -130,7 +130,7 @@ def audit_one_run(
     )
 
 
-def told(
+def correct_guesses(
     weights: Vector, tossed: np.ndarray[Any, np.dtype[np.bool_]], guesses: int, relation: Relation
 ) -> int:
     """Right guesses: where weights lie farthest from the middle, above it means heads."""

@@ -17,7 +17,7 @@ import numpy as np
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.relations import Relation
 from sottovoce.audit.attack import Audit, audit_mechanism
-from sottovoce.audit.canary import Heard, Tap
+from sottovoce.audit.canary import Observation, Tap
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
@@ -155,13 +155,13 @@ def audit_query(
     return audit_mechanism(attack, budget, runs=runs, confidence=confidence, subject=f"{name}{broken}")
 
 
-def asked(family: Family, risk: AnyRisk, budget: Budget, tap: Tap) -> Heard:
-    """What is heard when the query is asked of a risk with all of a budget."""
+def asked(family: Family, risk: AnyRisk, budget: Budget, tap: Tap) -> Observation:
+    """What is observed when the query is asked of a risk with all of a budget."""
     oracle = Oracle(risk, Ledger(budget).run(budget, "audit"), tap)
     asking = oracle if family.preconditioner is None else oracle.preconditioned(family.preconditioner)
     asking.ask(family.query, asking.units_left)
-    (heard,) = tap.heard
-    return heard
+    (observed,) = tap.observed
+    return observed
 
 
 def _declared(record: Record | None, companions: list[Record]) -> tuple[np.ndarray[Any, Any], Any, Any]:

@@ -33,7 +33,7 @@ OURS = tuple(
 @final
 @dataclass(frozen=True)
 class Replayed:
-    """`answers` were heard; `exact` are the paths of parts that differ though every answer was the same.
+    """`answers` were drawn; `exact` are the paths of parts that differ though every answer was the same.
 
     `unsteady` differ between two runs over one data set as well, such as names drawn at random and times:
     they say nothing about records, and nothing is said about them."""

@@ -270,7 +270,7 @@ def _told(statement: Statement) -> str:
             f"{part.name}: cap epsilon={cap.epsilon:g}, delta={cap.delta:g}, {cap.relation.value}, for every "
             f"{part.account.declared.unit}",
             f"  spent  {100 * spent:.1f} % of the cap, epsilon={part.epsilon_spent:.3g} at this delta",
-            f"  left   {part.outlook}",
+            f"  left   {part.remaining}",
         ]
         if part.over_time:
             lines.append(f"  time   {part.over_time}")

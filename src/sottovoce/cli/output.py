@@ -157,7 +157,7 @@ def account_of(path: Path, dataset: str) -> str:
     spent = 100.0 * part.account.spent.units / part.allowance.cap.units
     return (
         f"of the cap of {dataset}, epsilon {cap.epsilon:g} at delta {cap.delta:g}, {spent:.3g} % is spent by "
-        f"all runs together, epsilon {part.epsilon_spent:.3g} at this delta. Left: {part.outlook}."
+        f"all runs together, epsilon {part.epsilon_spent:.3g} at this delta. Left: {part.remaining}."
     )
 
 

@@ -75,13 +75,13 @@ class Rows(Sealed, ABC):
 
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Rows:
         """The same features and targets, not copied, each row counting what the rule says."""
-        twin = object.__new__(type(self))
+        copy = object.__new__(type(self))
         for kind in type(self).__mro__:
             for name in getattr(kind, "__slots__", ()):
-                setattr(twin, name, getattr(self, name))
-        twin.weights = rule(self)
-        twin.weights.flags.writeable = False
-        return twin
+                setattr(copy, name, getattr(self, name))
+        copy.weights = rule(self)
+        copy.weights.flags.writeable = False
+        return copy
 
     def scaled(self, shares: Vector) -> Rows:
         """The same rows, each counting so much of what it counted."""

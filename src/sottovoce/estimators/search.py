@@ -128,35 +128,35 @@ class PrivateSearch(Publishable):
             declared=self._facts(settings, split.n),
             resume=Resume.of(resume),
             parts=len(settings),
-        ) as desk:
-            fitted = self._contest(contest, desk, X, labels, split)
-            choosing = self._choosing(desk)
+        ) as oracle:
+            fitted = self._contest(contest, oracle, X, labels, split)
+            choosing = self._choosing(oracle)
 
             def scores() -> list[int]:
                 held_X, held_y = _rows(X, test), labels[test]
                 merits = [unquoted(partial(_merits, model, held_X, held_y, split.people)) for model in fitted]
                 return [split.total(merit, STEPS) for merit in merits]
 
-            self.best_index_ = desk.best(scores, STEPS, choosing)
+            self.best_index_ = oracle.best(scores, STEPS, choosing)
         self.best_params_ = settings[self.best_index_]
         self.best_estimator_ = fitted[self.best_index_]
         for prefix, candidate in contest:
             candidate.set_params(**{f"{prefix}ledger": self.ledger})
         self.results_ = tuple(private_part(model)[1].result_ for model in fitted)
         valued = any(run.value_asked for result in self.results_ for run in result.lineage)
-        whole = replace(desk.run.preset, value_asked=valued, counted=split.counted)
-        self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=desk.noise.simulated)
+        whole = replace(oracle.run.preset, value_asked=valued, counted=split.counted)
+        self.guarantee_ = Guarantee.over((whole,), n=split.n, simulated=oracle.noise.simulated)
         return self
 
-    def _choosing(self, desk: CountOracle) -> Units:
-        return max(1, int(desk.run.units_cap * self.selection_share))
+    def _choosing(self, oracle: CountOracle) -> Units:
+        return max(1, int(oracle.run.units_cap * self.selection_share))
 
     def _contest(
-        self, contest: list[tuple[str, Any]], desk: CountOracle, X: Any, labels: NDArray[Any], split: Split
+        self, contest: list[tuple[str, Any]], oracle: CountOracle, X: Any, labels: NDArray[Any], split: Split
     ) -> list[Any]:
         """Every candidate, fitted on the rows to train on; all are rehearsed before the first is charged."""
-        account, budget = desk.run.ledger, desk.run.budget
-        units = (desk.run.units_cap - self._choosing(desk)) // len(contest)
+        account, budget = oracle.run.ledger, oracle.run.budget
+        units = (oracle.run.units_cap - self._choosing(oracle)) // len(contest)
         part = budget_within(account.currency, units, budget)
         training, answers = _rows(X, ~split.test), labels[~split.test]
         for index, (prefix, candidate) in enumerate(contest):
@@ -164,7 +164,7 @@ class PrivateSearch(Publishable):
             candidate.set_params(**{prefix + name: term for name, term in zip(_RESERVED, terms, strict=True)})
             rehearse(candidate, training, answers, **split.facts(prefix, training=True))
             rehearse(candidate, X, labels, **split.facts(prefix, training=False))
-        within = account.within(desk.run)
+        within = account.within(oracle.run)
         return [
             unquoted(
                 partial(

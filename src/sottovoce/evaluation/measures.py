@@ -208,8 +208,8 @@ def opened_test(
         entries=planned_entries(getattr(model, "classes_", None), asked.bins),
         declared={**facts, **(declared or {})},
         resume=going_on,
-    ) as desk:
-        yield test(desk, confidence, invalid, people)
+    ) as oracle:
+        yield test(oracle, confidence, invalid, people)
 
 
 def planned_entries(classes: Sized | None, bins: int = 10) -> int:

@@ -37,7 +37,7 @@ __all__ = [
     "by_text",
 ]
 
-_SHELF: Final[dict[str, type[Loss]]] = {
+_LOSSES: Final[dict[str, type[Loss]]] = {
     loss.name: loss
     for loss in (
         Logistic,
@@ -68,11 +68,11 @@ def by_name(name: str, **parameters: float) -> Loss:
             f"loss {name!r} has no Lipschitz second derivative, which second-order methods need. "
             f"Use {_SMOOTH_VARIANT[name]!r}, its smooth variant."
         )
-    if name not in _SHELF:
+    if name not in _LOSSES:
         raise ParameterError(
-            f"loss {name!r} is unknown.{meant(name, _SHELF)} Choose one of {', '.join(map(repr, _SHELF))}."
+            f"loss {name!r} is unknown.{meant(name, _LOSSES)} Choose one of {', '.join(map(repr, _LOSSES))}."
         )
-    loss = _SHELF[name]
+    loss = _LOSSES[name]
     accepted = list(inspect.signature(loss).parameters)
     if loss is Poisson and not parameters:
         raise ParameterError(
@@ -92,13 +92,13 @@ def by_text(text: str) -> Loss:
     sharpness of softplus-hinge, the bound of poisson. Without it a robust loss has its `usual` scale."""
     name, colon, number = text.partition(":")
     if not colon:
-        kind = _SHELF.get(name)
+        kind = _LOSSES.get(name)
         return kind(kind.usual) if kind is not None and issubclass(kind, Scaled) else by_name(name)
-    parameters = list(inspect.signature(_SHELF[name]).parameters) if name in _SHELF else []
+    parameters = list(inspect.signature(_LOSSES[name]).parameters) if name in _LOSSES else []
     value: float | None = None
     with suppress(ValueError):
         value = float(number)
-    if name in _SHELF and (value is None or not parameters):
+    if name in _LOSSES and (value is None or not parameters):
         takes = f"a number, such as {name}:0.2" if parameters else "none"
         raise ParameterError(
             f"after the colon of loss {text!r} stands its parameter; {name!r} takes {takes}."

@@ -125,11 +125,11 @@ class AcceleratedDescent(LearnedDescent):
         the noise that all steps gather. Momentum m makes of a step as much as 1/(1 - m) of them."""
         problem = self.inside.problem
         bends = problem.curvature_high * self.wide.largest + max(0.0, problem.regularizer.curvature_high)
-        flow = QuadraticModel.expected(problem, self.wide.spectrum)
+        model = QuadraticModel.expected(problem, self.wide.spectrum)
         noise = sensitivity_of(self.inside, self._query(np.zeros(problem.dim))) / self.mu
         safe = 1.0 / bends
         reach = safe * self.steps / (1.0 - _MOMENTUM)
-        expected = [float(flow.excess(np.asarray(part * reach), noise)) for part in _SHORTER]
+        expected = [float(model.excess(np.asarray(part * reach), noise)) for part in _SHORTER]
         return safe * float(_SHORTER[int(np.argmin(expected))])
 
     def _noise(self, length: float, scales: list[float], shares: list[float], u: Vector) -> CoefficientNoise:

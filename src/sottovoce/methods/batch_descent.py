@@ -48,17 +48,17 @@ class BatchDescent(Method):
 
     For models of thousands of weights, where a Hessian is out of reach and many cheap steps beat a few dear
     ones. A batch holds `fraction` of the records; with few records there are no more steps than read them
-    `passes` times, as beyond a dozen passes more hardly lower the noise that adds up. `pace` sets how far a
-    step goes. Between `looks` equal parts the curvature is looked at on a batch `look_batch` times as large,
-    and where it is clearly negative a step of length 2|lambda~|/M follows that direction. `measure_share` of
-    the budget, twice, measures the end. Where no curvature can be asked for, none is looked at."""
+    `passes` times, as beyond a dozen passes more hardly lower the noise that adds up. `step_size` sets how
+    far a step goes. Between `looks` equal parts the curvature is looked at on a batch `look_batch` times as
+    large, and where it is clearly negative a step of length 2|lambda~|/M follows that direction.
+    `measure_share` of the budget, twice, measures the end. None is looked at where none can be asked for."""
 
     name: ClassVar[str] = "descent-b"
     steps: int = 1200
     fraction: float = 0.01
     passes: float = 20.0
     momentum: float = 0.9
-    pace: StepSize = field(default_factory=Adaptive)
+    step_size: StepSize = field(default_factory=Adaptive)
     looks: int = 2
     look_share: float = 0.05
     look_batch: int = 3
@@ -72,8 +72,10 @@ class BatchDescent(Method):
                 raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
         if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
             raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
-        if not (isinstance(self.pace, StepSize) and 0.0 < self.passes < math.inf):
-            raise ParameterError("passes must be positive, and pace an object such as Adaptive(rate=0.05).")
+        if not (isinstance(self.step_size, StepSize) and 0.0 < self.passes < math.inf):
+            raise ParameterError(
+                "passes must be positive, and step_size a StepSize such as Adaptive(rate=0.05)."
+            )
 
     def batch(self, n: int) -> int:
         """Records in a batch: a part of all, but enough for a mean to mean something."""
@@ -192,7 +194,7 @@ class Rolling(Rule):
         )
         fade = min(1.0, (1.0 - self.taken / self.steps) / FADING)
         self.taken += 1
-        step = fade * self.method.pace.step(state.problem, seen)
+        step = fade * self.method.step_size.step(state.problem, seen)
         state.record("batch step", here.gradient.units, step=Step(step, step_noise=self._passage(seen, step)))
         return None
 

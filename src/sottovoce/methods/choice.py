@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _COUNTS = "poisson"
 WIDE = 1000
-"""Columns of a softmax from which the curvature along most directions drowns in noise: steps go without."""
+"""Columns of a softmax from which most directions' curvature is below the noise level: steps go without."""
 
 
 @final
@@ -51,7 +51,7 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
         return Choice(
             Accelerate(),
             f"accelerate was chosen: of {problem.columns} columns for {problem.outputs} classes most "
-            "curvature drowns in noise, and steps with momentum do without.",
+            "curvature is below the noise level, and steps with momentum do without.",
         )
     if problem.loss == _COUNTS and problem.forms_matrices:
         return Choice(

@@ -71,8 +71,8 @@ class Designer:
         model, times = self._expected()
 
         def expected(shape: MajorizerShape) -> float:
-            flow = self.steps * self.relaxation / self._bound(shape)
-            return float(model.steepness(flow, self._noise(shape) * np.sqrt(times)))
+            travelled = self.steps * self.relaxation / self._bound(shape)
+            return float(model.steepness(travelled, self._noise(shape) * np.sqrt(times)))
 
         shape = min(self._shapes(), key=expected)
         return Design(shape=shape, steps=self.steps, damping=0.0, expected=expected(shape))
@@ -92,8 +92,8 @@ class Designer:
     ) -> Design:
         """The damping that suits a shape and a number of steps; each direction stands for `times`."""
         dampings = self.problem.smoothness * _DAMPINGS
-        flow = steps * self.relaxation / (bound + dampings[:, None])
-        expected = model.excess(flow, self._noise(shape) * np.sqrt(times))
+        travelled = steps * self.relaxation / (bound + dampings[:, None])
+        expected = model.excess(travelled, self._noise(shape) * np.sqrt(times))
         place = int(np.argmin(expected))
         damping, least = float(dampings[place]), float(expected[place])
         return Design(shape=shape, steps=steps, damping=damping, expected=least)

@@ -62,27 +62,27 @@ class QuadraticModel:
         part = _SEVERAL_OUTPUTS if problem.outputs > 1 else _TYPICAL
         return cls(spectrum, signal, part * problem.curvature_high, part * problem.curvature_high)
 
-    def excess(self, flow: Vector, noise: Vector | float) -> Vector:
-        """Expected excess loss after step lengths that add up to `flow` along each direction (last axis).
+    def excess(self, travelled: Vector, noise: Vector | float) -> Vector:
+        """Expected excess loss after step lengths that sum to `travelled` along each direction (last axis).
 
         `noise` is the sd of one answer for the whole budget; a direction may stand for m alike, with sqrt(m)
         times the noise. What is not reached decays as exp(-h s t), and noise leaves noise t/(1 + h s t/2) in
         the weights, between adding up in flat directions and being forgotten in steep ones. h is `along` for
         the signal and `across` for the noise."""
-        missed, left = self._remaining(flow, noise)
+        missed, left = self._remaining(travelled, noise)
         bend = self.across * self.spectrum
         return np.asarray(0.5 * (self.across * self.signal * missed + bend * left**2).sum(axis=-1))
 
-    def steepness(self, flow: Vector, noise: Vector | float) -> Vector:
+    def steepness(self, travelled: Vector, noise: Vector | float) -> Vector:
         """Expected squared norm of the gradient, by the same model: what is left times its bend, squared."""
-        missed, left = self._remaining(flow, noise)
+        missed, left = self._remaining(travelled, noise)
         bend = self.across * self.spectrum
         return np.asarray((self.across * bend * self.signal * missed + (bend * left) ** 2).sum(axis=-1))
 
-    def _remaining(self, flow: Vector, noise: Vector | float) -> tuple[Vector, Vector]:
+    def _remaining(self, travelled: Vector, noise: Vector | float) -> tuple[Vector, Vector]:
         """The part of the squared signal that was not reached, and the sd of noise in the weights."""
-        missed = np.exp(-2.0 * _REACHED * self.along * self.spectrum * flow)
-        return missed, noise * flow / (1.0 + 0.5 * self.across * self.spectrum * flow)
+        missed = np.exp(-2.0 * _REACHED * self.along * self.spectrum * travelled)
+        return missed, noise * travelled / (1.0 + 0.5 * self.across * self.spectrum * travelled)
 
 
 def movement(problem: Problem) -> float:

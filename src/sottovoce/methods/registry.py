@@ -17,7 +17,7 @@ from sottovoce.methods.paper.trust_region import Tr, TrBatch
 if TYPE_CHECKING:
     from sottovoce.methods.base import Method
 
-_SHELF: tuple[type[Method], ...] = (
+_METHODS: tuple[type[Method], ...] = (
     Adapt,
     Accelerate,
     Majorize,
@@ -33,7 +33,7 @@ _SHELF: tuple[type[Method], ...] = (
     GradientDescent,
     BatchDescent,
 )
-METHODS: dict[str, type[Method]] = {method.name: method for method in _SHELF}
+METHODS: dict[str, type[Method]] = {method.name: method for method in _METHODS}
 
 
 def by_name(name: str) -> Method:

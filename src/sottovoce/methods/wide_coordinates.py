@@ -1,7 +1,7 @@
 """Coordinates of wide tables: moments asked twice, then those directions shortened that a matrix shows.
 
-The squares of columns a hundredth as large as others drown in the noise that the largest need. Asked again in
-coordinates where the large ones are small, they do not: no new query is needed, only the same one twice.
+The squares of columns a hundredth as large as others are below the noise that the largest need. Asked again
+in coordinates where the large ones are small, they are not: no new query is needed, only the same one twice.
 All of this is post-processing of releases.
 """
 

@@ -70,7 +70,7 @@ def accuracy_lost(n: int, weights: int, budget: Budget, kept: float = 0.0) -> Ac
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AccuracyOutlook:
+class AccuracyForecast:
     """The accuracy a plan may lose, what standard errors and evaluation would take, and other epsilons."""
 
     here: AccuracyLost
@@ -79,7 +79,7 @@ class AccuracyOutlook:
     over_epsilon: tuple[AccuracyLost, ...]
 
     @classmethod
-    def of(cls, n: int, weights: int, budget: Budget, kept: float = 0.0) -> AccuracyOutlook:
+    def of(cls, n: int, weights: int, budget: Budget, kept: float = 0.0) -> AccuracyForecast:
         """`kept` is the part of the budget that is kept for standard errors already."""
         budgets = [replace(budget, epsilon=epsilon) for epsilon in EPSILONS]
         return cls(

@@ -17,7 +17,7 @@ from sottovoce.inference.request import Inference
 from sottovoce.methods.base import Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
-from sottovoce.planning.accuracy import AccuracyOutlook
+from sottovoce.planning.accuracy import AccuracyForecast
 from sottovoce.planning.dry_run import DryRun
 from sottovoce.regularizers import L2
 from sottovoce.report.notebook import plan_panel
@@ -96,7 +96,7 @@ class Plan:
     coefficients: CoefficientForecast | None = None
     unit: str = "record"
     choice: str = ""
-    accuracy: AccuracyOutlook | None = None
+    accuracy: AccuracyForecast | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
@@ -226,7 +226,7 @@ def plan(
         if schema is None
         else coefficient_forecast(schema, loss.name, outline.problem, budget, inference),
         unit="record" if schema is None or schema.person is None else "person",
-        accuracy=AccuracyOutlook.of(n, dim, budget, inference)
+        accuracy=AccuracyForecast.of(n, dim, budget, inference)
         if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
         else None,
     )

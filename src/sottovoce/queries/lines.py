@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sottovoce.risks.protocol import ExactRisk
 
 SHORTEST_TRIAL = 1e-6
-"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would drown their difference."""
+"""Trial steps shorter than this, in units of 1/radius, are refused: rounding would hide their difference."""
 
 
 @final

@@ -76,7 +76,7 @@ def section(part: DatasetStatement, runs: list[Spell]) -> str:
     for kept in part.parts:
         used = percent(kept.spent / kept.allotted)
         said += f" {kept.name} may spend \u03b5 = {kept.epsilon:g} of it and has spent {used} of that."
-    outlook = element("p", element("strong", "Left: ") + text(f"{part.outlook}."), class_="callout")
+    remaining = element("p", element("strong", "Left: ") + text(f"{part.remaining}."), class_="callout")
     head = "".join(element("th", text(name), scope="col") for name in _HEADS)
     rows = "".join(_row(place, run, part) for place, run in enumerate(runs, 1))
     table = element("table", element("thead", element("tr", head)) + element("tbody", rows), class_="runs")
@@ -86,7 +86,7 @@ def section(part: DatasetStatement, runs: list[Spell]) -> str:
         + element("p", text(said))
         + charts.spending(shares)
         + legend
-        + (outlook + history)
+        + (remaining + history)
     )
 
 

@@ -10,7 +10,7 @@ from sottovoce.report.markup import element, number, text
 from sottovoce.report.page import document, figure
 
 if TYPE_CHECKING:
-    from sottovoce.planning.accuracy import AccuracyLost, AccuracyOutlook
+    from sottovoce.planning.accuracy import AccuracyForecast, AccuracyLost
     from sottovoce.planning.planner import Plan
 
 _LEAST = 0.01
@@ -42,7 +42,7 @@ def render_plan(plan: Plan) -> str:
     return document("Sottovoce plan", header + sections + element("section", whole))
 
 
-def expected(outlook: AccuracyOutlook, epsilon: float) -> str:
+def expected(forecast: AccuracyForecast, epsilon: float) -> str:
     """The chart over epsilon with its legend, and the prior it rests on."""
     keys = [
         ("stroke", "typical"),
@@ -51,14 +51,16 @@ def expected(outlook: AccuracyOutlook, epsilon: float) -> str:
     ]
     return (
         element("h2", "Accuracy lost to privacy")
-        + "".join(element("p", text(_sentence(line))) for line in str(outlook).splitlines())
-        + figure(chart(outlook, epsilon), keys, "Points of accuracy lost, both scales logarithmic.")
+        + "".join(element("p", text(_sentence(line))) for line in str(forecast).splitlines())
+        + figure(chart(forecast, epsilon), keys, "Points of accuracy lost, both scales logarithmic.")
     )
 
 
-def chart(outlook: AccuracyOutlook, epsilon: float) -> str:
+def chart(forecast: AccuracyForecast, epsilon: float) -> str:
     """The range as a band and the typical loss as a line, over epsilon; a dashed line at this budget's."""
-    found = sorted({one.epsilon: one for one in (*outlook.over_epsilon, outlook.here)}.values(), key=_epsilon)
+    found = sorted(
+        {one.epsilon: one for one in (*forecast.over_epsilon, forecast.here)}.values(), key=_epsilon
+    )
     x = axes.sideways(found[0].epsilon, found[-1].epsilon, logarithmic=True)
     y = axes.upward(_LEAST, max(100 * one.high for one in found), logarithmic=True)
 
@@ -78,7 +80,7 @@ def chart(outlook: AccuracyOutlook, epsilon: float) -> str:
         y,
         below="epsilon",
         beside="points of accuracy lost",
-        marks=[one.epsilon for one in outlook.over_epsilon],
+        marks=[one.epsilon for one in forecast.over_epsilon],
     )
     return element(
         "svg",
@@ -86,7 +88,7 @@ def chart(outlook: AccuracyOutlook, epsilon: float) -> str:
         class_="chart",
         viewBox=f"0 0 {axes.WIDTH:g} {axes.HEIGHT:g}",
         role="img",
-        aria_label=f"Accuracy lost over epsilon: {points(outlook.here.typical)} points at {number(epsilon)}",
+        aria_label=f"Accuracy lost over epsilon: {points(forecast.here.typical)} points at {number(epsilon)}",
     )
 
 

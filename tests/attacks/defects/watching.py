@@ -94,9 +94,9 @@ def watching(watch: Watch) -> Iterator[None]:
         watch.charged(event)
         return grant
 
-    def chosen(desk: CountOracle, compute: Callable[[], Any], sensitivity: int, units: int) -> int:
+    def chosen(oracle: CountOracle, compute: Callable[[], Any], sensitivity: int, units: int) -> int:
         return watch.best(
-            lambda scores: best(desk, lambda: scores, sensitivity, units), list(compute()), sensitivity
+            lambda scores: best(oracle, lambda: scores, sensitivity, units), list(compute()), sensitivity
         )
 
     with ExitStack() as patches:

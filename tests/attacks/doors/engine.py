@@ -89,12 +89,12 @@ class Case:
 def attack(door: Door, seed: int, number: int) -> Case:
     """Read both neighbours of one case and compare them."""
     pair = door.pair(np.random.default_rng([seed, number, *door.name.encode()]))
-    here, there = heard(pair.here), heard(pair.there)
+    here, there = reading_of(pair.here), reading_of(pair.there)
     found = [Violation(door.name, number, pair.note, text) for text in violations(pair, here, there)]
     return Case(found, bool(here.refusal))
 
 
-def heard(read: Callable[[], Reading]) -> Reading:
+def reading_of(read: Callable[[], Reading]) -> Reading:
     """The reading with what it warned of, or the refusal in its place."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -113,12 +113,12 @@ def _search(draw: Draw) -> Pair:
         )
 
         def fit() -> Reading:
-            with listening() as ear:
+            with listening() as listener:
                 search = sv.PrivateSearch(inner, {"strength": [1e-6, 1.0]}, ledger=ledger, **_SHARED).fit(
                     X, y
                 )
             rows = [rows_of(risk.records) for risk in look.risks]
-            return Reading(_at_their_places(rows, n), ear.answers, f"{search.guarantee_}")
+            return Reading(_at_their_places(rows, n), listener.answers, f"{search.guarantee_}")
 
         return charging(ledger, fit)
 

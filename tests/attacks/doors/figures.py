@@ -97,10 +97,10 @@ def _figure(draw: Draw, name: str, shape: str, odds: str) -> Pair:
             rows = LAYOUTS[layout](X)
 
         def ask() -> Reading:
-            with listening() as ear:
+            with listening() as listener:
                 model = Model(classes, shape, odds)
                 FIGURES[name](model, rows, y, budget=BUDGET, ledger=ledger, invalid="zero", **options)
-            return Reading(answers=ear.answers)
+            return Reading(answers=listener.answers)
 
         return charging(ledger, ask)
 

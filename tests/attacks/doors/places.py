@@ -193,7 +193,7 @@ def _figure(draw: Draw) -> Pair:
         y = np.ones(others + rows, dtype=np.int64)
 
         def ask() -> Reading:
-            with listening() as ear:
+            with listening() as listener:
                 FIGURES[name](
                     model,
                     X,
@@ -205,7 +205,7 @@ def _figure(draw: Draw) -> Pair:
                     persons=others + 1,
                     **options,
                 )
-            return Reading(answers=ear.answers)
+            return Reading(answers=listener.answers)
 
         return charging(ledger, ask)
 

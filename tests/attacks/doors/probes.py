@@ -49,7 +49,7 @@ class Look(Method):
         return self
 
 
-class Ear:
+class Listener:
     """Noise of size zero that hears every exact answer with the movement it was charged for."""
 
     simulated = True
@@ -57,18 +57,18 @@ class Ear:
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
 
-    def _hear(self, exact: Any, sensitivity: float) -> None:
+    def _keep(self, exact: Any, sensitivity: float) -> None:
         self.answers[f"answer {len(self.answers)}"] = Answer(
             np.array(exact, dtype=np.float64), float(sensitivity)
         )
 
     def gaussian(self, exact: np.ndarray, calibration: Any) -> np.ndarray:
-        self._hear(exact, calibration.exact_sensitivity)
+        self._keep(exact, calibration.exact_sensitivity)
         return np.zeros(calibration.entries)
 
     def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> None:
         for query in queries:
-            self._hear(query, sensitivity)
+            self._keep(query, sensitivity)
 
     def laplace(self, sensitivity: int, epsilon: float) -> int:
         return _Listening(self, sensitivity / 2.0)
@@ -77,25 +77,25 @@ class Ear:
 class _Listening(int):
     """The number 0, which hears what it is added to."""
 
-    def __new__(cls, ear: Ear, sensitivity: float) -> _Listening:
+    def __new__(cls, listener: Listener, sensitivity: float) -> _Listening:
         made = super().__new__(cls)
-        made.ear, made.sensitivity = ear, sensitivity  # type: ignore[attr-defined]
+        made.listener, made.sensitivity = listener, sensitivity  # type: ignore[attr-defined]
         return made
 
     def __radd__(self, other: int) -> int:
-        self.ear._hear(other, self.sensitivity)  # type: ignore[attr-defined]
+        self.listener._keep(other, self.sensitivity)  # type: ignore[attr-defined]
         return other
 
 
 @contextmanager
-def listening() -> Iterator[Ear]:
+def listening() -> Iterator[Listener]:
     """Every exact answer within, with the movement that was charged."""
-    ear = Ear()
-    sites = [mock.patch(site, return_value=ear) for site in NOISE_SITES]
+    listener = Listener()
+    sites = [mock.patch(site, return_value=listener) for site in NOISE_SITES]
     for site in sites:
         site.start()
     try:
-        yield ear
+        yield listener
     finally:
         for site in sites:
             site.stop()

@@ -135,9 +135,9 @@ def _queries(draw: Draw) -> Pair:
         risk = sv.Risk(sv.Records.from_arrays(X, y, labels=(-1, 1)), loss, sv.regularizers.L2(1e-3))
 
         def run() -> Reading:
-            with listening() as ear:
+            with listening() as listener:
                 sv.minimize(risk, budget=BUDGET, method=Look(ask), ledger=ledger, simulate=0)
-            return Reading(answers=ear.answers)
+            return Reading(answers=listener.answers)
 
         return charging(ledger, run)
 

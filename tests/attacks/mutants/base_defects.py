@@ -173,8 +173,8 @@ BASE = (
     Mutant(
         "marginals asked with more than their share",
         "features.additive:Additive.settled",
-        "int(SHARE * ask.units_left)",
-        "ask.units_left",
+        "int(SHARE * whole)",
+        "whole",
         "tests/features/test_additive.py -k better_than_the_line",
     ),
 )

@@ -21,9 +21,9 @@ FRONTS = (
     ),
     Mutant(
         name="every candidate gets the whole budget",
-        place="estimators.search:PrivateSearch.fit",
-        old="(desk.run.units_cap - choosing) // len(settings)",
-        new="desk.run.units_cap - choosing",
+        place="estimators.search:PrivateSearch._contest",
+        old="(oracle.run.units_cap - self._choosing(oracle)) // len(contest)",
+        new="oracle.run.units_cap - self._choosing(oracle)",
         tests="tests/estimators/test_search.py",
     ),
     Mutant(
@@ -71,8 +71,8 @@ FRONTS = (
     Mutant(
         name="score sensitivity forgotten",
         place="estimators.search:PrivateSearch.fit",
-        old="desk.best(scores, STEPS, choosing)",
-        new="desk.best(scores, 1, choosing)",
+        old="oracle.best(scores, STEPS, choosing)",
+        new="oracle.best(scores, 1, choosing)",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(

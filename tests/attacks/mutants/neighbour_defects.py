@@ -155,7 +155,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "a model's persons forgotten when it is evaluated",
-        "evaluation.measures:_test",
+        "evaluation.measures:opened_test",
         "groups = table.keys if groups is None else groups",
         "pass",
         "tests/system/test_persons_fronts.py -k names_persons",

@@ -155,14 +155,14 @@ def differences(seed: int, method: str) -> tuple[int, int]:
     chosen = setting(draw, method)
     here, there = tables(draw, chosen.kind)
     recorder = Recorder(SimulatedNoise(seed))
-    first = _heard(chosen, here, recorder, seed)
+    first = _said(chosen, here, recorder, seed)
     replay = Replay(recorder.tape, simulated=True)
-    second = _heard(chosen, there, replay, seed + 1)
+    second = _said(chosen, there, replay, seed + 1)
     unequal = len(first) != len(second) or not replay.spent
     return len(recorder.tape), int(unequal) + sum(a != b for a, b in zip(first, second, strict=False))
 
 
-def _heard(chosen: Setting, table: Table, noise: object, seed: int) -> list[bytes]:
+def _said(chosen: Setting, table: Table, noise: object, seed: int) -> list[bytes]:
     budget = chosen.options["budget"]
     batched = chosen.options["method"].endswith("-b")
     try:

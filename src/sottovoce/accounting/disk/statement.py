@@ -135,7 +135,7 @@ class DatasetStatement:
         return self.allowance.currency.epsilon(units, delta) if units else 0.0
 
     @property
-    def outlook(self) -> str:
+    def remaining(self) -> str:
         """What is left, in words."""
         each = [(name, epsilon) for name, times in _TIMES if (epsilon := self.affordable(times))]
         if not each:

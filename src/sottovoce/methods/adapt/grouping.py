@@ -1,7 +1,7 @@
 """Moments of wide tables: one square for each group of columns that were declared to share a scale.
 
-The squares of thousands of columns drown in noise where their sums over groups do not: each sum has the noise
-of one column's square, and a group of m columns a variance known m times as well.
+The squares of thousands of columns are below the noise level where their sums over groups are not: each sum
+has the noise of one column's square, and a group of m columns a variance known m times as well.
 """
 
 from __future__ import annotations

@@ -408,11 +408,11 @@ def _tied(case: Case, table: Table) -> dict[str, Any]:
 
 
 def _evaluated(case: Case, told: dict[str, Any]) -> Reading:
-    with listening() as ear:
+    with listening() as listener:
         evaluation.accuracy(
             Kinked(), **told, budget=BUDGET, ledger=sv.Ledger(BUDGET, unit="person"), **case.options
         )
-    return Reading(answers=ear.answers)
+    return Reading(answers=listener.answers)
 
 
 class Line:

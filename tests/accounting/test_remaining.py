@@ -62,11 +62,11 @@ def test_a_statement_tells_runs_apart_and_what_is_left(tmp_path: Path) -> None:
     ]
     assert sum(run.units for run in found.runs) == part.account.spent.units
     one, three = part.affordable(1), part.affordable(3)
-    assert part.outlook.startswith(
+    assert part.remaining.startswith(
         f"one more model up to epsilon {one:g} at this delta, or three of {three:g}"
     )
     assert 0.5 < part.epsilon_spent < 1.5
     page = render_ledger(found)
     assert "<b>pricing" not in page
     assert page.count("adapt: &lt;b&gt;pricing") >= 4
-    assert part.outlook in page
+    assert part.remaining in page
