@@ -23,23 +23,26 @@ attack = settings(max_examples=60, deadline=None, derandomize=True)
 TARGET = (-3.0, 3.0)
 LABELS = (-1, 1)
 
-MARGIN_LOSSES: tuple[Loss, ...] = (
-    losses.Logistic(),
-    losses.Sigmoid(),
-    losses.Savage(),
+_WITH_PARAMETERS: tuple[Loss, ...] = (
     losses.SoftplusHinge(sharpness=2.0),
     losses.SoftplusHinge(sharpness=7.0),
-)
-RESIDUAL_LOSSES: tuple[Loss, ...] = (
     losses.PseudoHuber(1.0),
     losses.PseudoHuber(0.4),
-    losses.LeastSquares(),
-    losses.LogCosh(),
-    losses.Cauchy(1.0),
     losses.GemanMcClure(1.5),
     losses.Welsch(0.8),
 )
+
+
+def _losses(kind: Kind) -> tuple[Loss, ...]:
+    """Every loss of the package of this kind: with the parameters above, or else its defaults."""
+    listed = {type(loss) for loss in _WITH_PARAMETERS}
+    plain = [loss() for loss in losses.BY_NAME.values() if loss not in listed and loss.kind is kind]
+    return (*plain, *(loss for loss in _WITH_PARAMETERS if loss.kind is kind))
+
+
+MARGIN_LOSSES, RESIDUAL_LOSSES = _losses(Kind.MARGIN), _losses(Kind.RESIDUAL)
 ALL_LOSSES = MARGIN_LOSSES + RESIDUAL_LOSSES
+"""A loss that joins `losses.BY_NAME` is attacked by every test that is over these."""
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def trained(
     X, y, keys = table(400)
     people = {"none": {}, "declared": {"groups": keys, "persons": 250}, "counted": {"groups": keys}}[persons]
     records = sv.Records.from_arrays(X, y, labels=(-1, 1), **people)
-    options: dict[str, Any] = dict(more)
+    options: dict[str, Any] = {"method": "majorize", **more}
     if gap:
         options["method"] = replace(by_name("opt"), gap=MeasuredGap())  # type: ignore[call-arg]
         options["tolerance"] = sv.Tolerance(gradient=0.2)
@@ -306,7 +306,10 @@ def test_a_search_trains_on_as_many_persons_whoever_they_are() -> None:
     found = set()
     for renamed in range(3):
         search = sv.PrivateSearch(
-            sv.PrivateClassifier(classes=(-1, 1)), {"strength": [1e-2]}, epsilon=4.0, delta=1e-5
+            sv.PrivateClassifier(classes=(-1, 1), method="majorize"),
+            {"strength": [1e-2]},
+            epsilon=4.0,
+            delta=1e-5,
         )
         search.fit(X, y, groups=[f"{key} {renamed}" for key in keys])
         found.add((search.guarantee_.n, *(result.guarantee.n for result in search.results_)))

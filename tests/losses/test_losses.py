@@ -97,6 +97,11 @@ drawn = st.one_of(
 )
 
 
+def test_no_loss_of_the_package_goes_without_a_formula_here() -> None:
+    """Counts have theirs in test_counts.py."""
+    assert {loss for loss in losses.BY_NAME.values() if loss.kind is not Kind.COUNT} == set(EXACT)
+
+
 @given(drawn, lengths)
 def test_each_derivative_is_the_slope_of_the_one_before(loss: Loss, u: float) -> None:
     size = length(loss)

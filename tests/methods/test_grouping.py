@@ -78,7 +78,8 @@ def test_each_column_of_a_group_is_left_with_the_groups_variance() -> None:
     assert moments.square_scale < 0.3 * other.moments(units).square_scale
 
 
-def test_declared_groups_find_signal_in_columns_that_drown() -> None:
+@pytest.mark.slow
+def test_declared_groups_find_signal_in_columns_below_the_noise() -> None:
     """All signal is in the hundred short columns of two hundred: their scale is found by groups only."""
     rng = np.random.default_rng(0)
     scales = np.repeat([0.06, 0.01], 100)

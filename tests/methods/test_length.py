@@ -149,6 +149,7 @@ def test_it_is_asked_of_small_tables_and_the_constant_keeps_its_weight(
     assert u[-1] != 0.0
 
 
+@pytest.mark.slow
 def test_strong_signals_of_small_tables_end_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Log odds of variance 25 among 4,000 records at epsilon 0.5: without the length the loss is larger by
     .005 on average of eight fixed runs (.027 measured)."""

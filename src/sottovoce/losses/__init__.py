@@ -37,7 +37,7 @@ __all__ = [
     "by_text",
 ]
 
-_LOSSES: Final[dict[str, type[Loss]]] = {
+BY_NAME: Final[dict[str, type[Loss]]] = {
     loss.name: loss
     for loss in (
         Logistic,
@@ -68,11 +68,11 @@ def by_name(name: str, **parameters: float) -> Loss:
             f"loss {name!r} has no Lipschitz second derivative, which second-order methods need. "
             f"Use {_SMOOTH_VARIANT[name]!r}, its smooth variant."
         )
-    if name not in _LOSSES:
+    if name not in BY_NAME:
         raise ParameterError(
-            f"loss {name!r} is unknown.{meant(name, _LOSSES)} Choose one of {', '.join(map(repr, _LOSSES))}."
+            f"loss {name!r} is unknown.{meant(name, BY_NAME)} Choose one of {', '.join(map(repr, BY_NAME))}."
         )
-    loss = _LOSSES[name]
+    loss = BY_NAME[name]
     accepted = list(inspect.signature(loss).parameters)
     if loss is Poisson and not parameters:
         raise ParameterError(
@@ -92,13 +92,13 @@ def by_text(text: str) -> Loss:
     sharpness of softplus-hinge, the bound of poisson. Without it a robust loss has its `usual` scale."""
     name, colon, number = text.partition(":")
     if not colon:
-        kind = _LOSSES.get(name)
+        kind = BY_NAME.get(name)
         return kind(kind.usual) if kind is not None and issubclass(kind, Scaled) else by_name(name)
-    parameters = list(inspect.signature(_LOSSES[name]).parameters) if name in _LOSSES else []
+    parameters = list(inspect.signature(BY_NAME[name]).parameters) if name in BY_NAME else []
     value: float | None = None
     with suppress(ValueError):
         value = float(number)
-    if name in _LOSSES and (value is None or not parameters):
+    if name in BY_NAME and (value is None or not parameters):
         takes = f"a number, such as {name}:0.2" if parameters else "none"
         raise ParameterError(
             f"after the colon of loss {text!r} stands its parameter; {name!r} takes {takes}."
