@@ -1,11 +1,11 @@
 """Saddles: where the default ends from three of them, beside `cubic`, by exact values.
 
-    python -m benchmarks.adapt_saddles [runs]
+    python -m benchmarks.adapt_saddles [runs] [saddle]
 
 Start 0, which is a strict saddle of each: Welsch loss on y = +-<x, beta>, 200,000 rows; a symmetric rank-one
-factorization, entries y_ij = u_i u_j seen with noise; a mixture of two normal laws with means +-m. The last
-two are PyTorch modules. Epsilon 1, delta 1e-6, replace one. A run ends at a second-order point where the
-smallest eigenvalue there, exact, is not negative.
+factorization, entries y_ij = u_i u_j seen with noise; a mixture of two regressions with coefficients +-m, by
+its likelihood. The last two are PyTorch modules. Epsilon 1, delta 1e-6, replace one. A run ends at a
+second-order point where the smallest eigenvalue there, exact, is not negative.
 """
 
 from __future__ import annotations
@@ -44,16 +44,21 @@ class RankOne(nn.Module):
         return self.w[x[..., 0].long()] * self.w[x[..., 1].long()]
 
 
-class TwoMeans(nn.Module):
-    """Minus the log likelihood of x, but for a constant: half N(m, I), half N(-m, I)."""
+class Line(nn.Module):
+    """<m, x>."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.m = nn.Parameter(torch.zeros(size, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
-        t = x @ self.m
-        return 0.5 * (x * x).sum(-1) + 0.5 * (self.m @ self.m) - torch.logaddexp(t, -t) + np.log(2.0)
+        return x @ self.m
+
+
+def two_lines(seen: Tensor, told: Tensor) -> Tensor:
+    """Minus the log likelihood of y, but for a constant: half N(t, 1), half N(-t, 1)."""
+    t = seen * told
+    return 0.5 * (seen**2 + told**2) - torch.logaddexp(t, -t) + np.log(2.0)
 
 
 def factorization(n: int = 40_000, size: int = 8, seed: int = 0) -> Any:
@@ -69,17 +74,20 @@ def factorization(n: int = 40_000, size: int = 8, seed: int = 0) -> Any:
 def mixture(n: int = 40_000, size: int = 6, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     mean = rng.standard_normal(size)
-    X = rng.choice([-1.0, 1.0], n)[:, None] * (1.5 * mean / np.linalg.norm(mean))
-    data = (X + rng.standard_normal((n, size)), np.zeros(n))
-    clips = {"gradient_clip": 4.0, "curvature_clip": 8.0, "loss_bound": 20.0}
-    return sv.autodiff.TorchRisk(TwoMeans(size), lambda seen, _: seen, data, **clips)
+    X = np.clip(rng.standard_normal((n, size)), -3.0, 3.0)
+    y = rng.choice([-1.0, 1.0], n) * (X @ (1.5 * mean / np.linalg.norm(mean))) + rng.standard_normal(n)
+    clips = {"gradient_clip": 4.0, "curvature_clip": 16.0, "loss_bound": 20.0}
+    return sv.autodiff.TorchRisk(Line(size), two_lines, (X, y), **clips)
 
 
-def main(runs: int) -> None:
+SADDLES = {"Welsch": welsch, "rank one": factorization, "mixture": mixture}
+
+
+def main(runs: int, chosen: list[str]) -> None:
     print("| saddle | method | second-order points | value at the start | at the end | least eigenvalue |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for name, make in (("Welsch", welsch), ("rank one", factorization), ("mixture", mixture)):
-        risk = make()
+    for name in chosen:
+        risk = SADDLES[name]()
         for method in ("auto", "cubic"):
             ends = [
                 sv.minimize(risk, budget=BUDGET, method=method, simulate=seed).weights for seed in range(runs)
@@ -92,4 +100,4 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 10)
+    main(int(sys.argv[1]) if sys.argv[1:] else 10, sys.argv[2:] or list(SADDLES))

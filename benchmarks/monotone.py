@@ -1,7 +1,7 @@
 """Does the loss of the default method ever rise with epsilon? Generated tables, twelve budgets.
 
     python -m benchmarks.monotone        # 200 tables, epsilon .1 to 10 in twelve steps, three runs each
-    python -m benchmarks.monotone --tables 40 --runs 3 --out rises.json
+    python -m benchmarks.monotone --tables 40 --runs 3 --out rises.json --entries 200000     # smaller tables
 
 A table is drawn from its number alone: its kind, 1,000 to 100,000 rows, 5 to 600 columns. Loss is that of
 20,000 other rows of the same law: log loss, or the mean square of regressions. Counted are steps from one
@@ -26,7 +26,7 @@ import sottovoce as sv
 
 EPSILONS = np.geomspace(0.1, 10.0, 12)
 _HELD_OUT = 20_000
-_LARGEST = 4_000_000
+LARGEST = 4_000_000
 """Entries of a table: rows are fewer where columns are many."""
 
 
@@ -63,13 +63,13 @@ class Table:
         return float(-p * math.log(p) - (1.0 - p) * math.log(1.0 - p))
 
 
-def drawn(number: int) -> Table:
-    """The table of this number."""
+def drawn(number: int, entries: int = LARGEST) -> Table:
+    """The table of this number, with at most so many entries."""
     law = np.random.default_rng([number, 34])
     kinds = list(_KINDS)
     kind = kinds[number % len(kinds)]
     columns = round(math.exp(law.uniform(math.log(5), math.log(600))))
-    n = round(min(math.exp(law.uniform(math.log(1_000), math.log(100_000))), _LARGEST / columns))
+    n = round(min(math.exp(law.uniform(math.log(1_000), math.log(100_000))), max(entries / columns, 1_000)))
     regression = bool(law.random() < 0.3)
     make = _KINDS[kind](law, columns)
     parts = []
@@ -234,12 +234,13 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--entries", type=int, default=LARGEST)
     parser.add_argument("--method", default="auto")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for number in range(options.first, options.first + options.tables):
-        table = drawn(number)
+        table = drawn(number, options.entries)
         found = losses(table, options.method, options.runs)
         row = {"table": table.name, "constant": table.constant, "losses": found.mean(axis=1).tolist()}
         row |= judged(found, table.constant)

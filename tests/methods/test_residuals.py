@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.methods.adapt.coordinates import Coordinates, Prior
 from sottovoce.methods.adapt.residuals import ResidualScale
+from sottovoce.methods.adapt.second_moments import SecondMoments, widened
 from sottovoce.planning.dry_run import Planned
-from sottovoce.queries import ResidualBands
+from sottovoce.queries import Preconditioner, ResidualBands
 from sottovoce.queries.residuals import edges
 
 
@@ -97,3 +99,30 @@ def test_ranges_declared_ten_times_too_wide_cost_little() -> None:
     far = [10.0 * sv.minimize(apart, budget=budget, method="adapt", simulate=s).weights for s in range(2)]
     squares = [np.mean([np.mean((X @ w - y) ** 2) for w in ends]) for ends in (plain, far)]
     assert squares[1] < 1.15 * squares[0]
+
+
+def test_where_nothing_is_to_be_found_weights_are_shorter_than_those_of_least_squares() -> None:
+    """Least squares explain 21/6,000 of targets that are noise; what is expected of records to come is 0."""
+    _, X, _ = table()
+    y = np.clip(0.3 * np.random.default_rng(9).standard_normal(len(X)), -1.0, 1.0)
+    records = sv.Records.from_arrays(X, y, target=(-1.0, 1.0), constant=True)
+    risk = sv.Risk(records, sv.losses.PseudoHuber(), sv.regularizers.L2(1e-6))
+    exact = np.linalg.lstsq(X, y, rcond=None)[0]
+    found = sv.minimize(risk, budget=sv.Budget(epsilon=8.0, delta=1e-6), method="adapt", simulate=0)
+    assert np.linalg.norm(X @ found.weights) < 0.5 * np.linalg.norm(X @ exact)
+
+
+@pytest.mark.parametrize(
+    ("lost", "noise", "longer"), [(0.15, 0.01, False), (0.4, 0.01, True), (0.4, 5.0, False)]
+)
+def test_caps_are_longer_where_they_take_more_than_from_normal_rows(
+    lost: float, noise: float, longer: bool
+) -> None:
+    diagonal = np.ones(20)
+    chosen = Coordinates(Preconditioner(scale=diagonal, cap=4.0), 0.9 * diagonal, 0.01 * diagonal, 0.9)
+    gram = Planned((1.0 - lost) * np.eye(20), noise, 1)
+    found = SecondMoments(0.7 * diagonal, np.eye(20), 0.1, 1e-4)
+    there, grown = widened(chosen, found, gram, Prior(0.3, 0.3, 0.9, 0.3), 2_000.0)
+    assert (there.preconditioner.cap > 4.5) is longer
+    assert bool(grown.spectrum[0] > 0.75) is longer
+    assert there.preconditioner.cap <= 4.0 * np.sqrt(20.0)

@@ -17,6 +17,20 @@ ADAPT = (
         "tests/losses/test_least_squares.py -k slopes_are_residuals",
     ),
     Mutant(
+        "chance in the records taken for signal",
+        "methods.adapt.posterior:Posterior.signal_share",
+        "self.signals / (self.signals + sampling / self.whole)",
+        "np.ones_like(self.signals)",
+        "tests/methods/test_residuals.py -k nothing_is_to_be_found",
+    ),
+    Mutant(
+        "caps as long however much they take",
+        "methods.adapt.second_moments:widened",
+        "max(0.0, lost / _USUALLY_LOST - 1.0)",
+        "0.0",
+        "tests/methods/test_residuals.py -k caps_are_longer",
+    ),
+    Mutant(
         "means moved by noise",
         "methods.adapt.coordinates:Spreads.of",
         "np.maximum(0.0, 1.0 - _CLEAR * noise / np.maximum(means ** 2, 1e-300))",

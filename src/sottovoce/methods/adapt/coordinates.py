@@ -35,7 +35,7 @@ _CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 _UNCERTAIN = 2.0
 """A variance may be this many standard deviations above its estimate."""
 
-_SHORTEST, _LONGEST = 0.9, 4.0
+_SHORTEST, LONGEST = 0.9, 4.0
 """Cap on influence in units of the root mean square length."""
 
 _COUNTED = 0.9
@@ -237,7 +237,7 @@ def cap_for(trace: float, problem: Problem, prior: Prior, mu: float) -> float:
     noise = prior.movement * math.sqrt(trace) / (problem.n * mu)
     expected = _CORRELATED * 0.5 * trace * noise**2 / prior.curvature
     weighting = _WEIGHTING * problem.curvature_high * prior.deviation**2
-    return min(_LONGEST, max(_SHORTEST, math.pow(2.0 * weighting / expected, 1.0 / 6.0)))
+    return min(LONGEST, max(_SHORTEST, math.pow(2.0 * weighting / expected, 1.0 / 6.0)))
 
 
 def _away_from_zero(moments: Moments, place: int) -> float:

@@ -108,11 +108,13 @@ class Descent(LearnedDescent):
         halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
         ends[-1] = ends[-1] + (1.0 - gain - smoothed)
         twice, left = self.posterior.smooth(observations, halves + (1.0 - gain) * found)
-        ended = halves + (1.0 - gain - smoothed) * found + smoothed * twice
+        signal = self.posterior.signal_share(self.curvature.sampling / state.problem.n)
+        ended = signal * (halves + (1.0 - gain - smoothed) * found + smoothed * twice)
+        ends = [signal * end for end in ends]
         added, apart = self._lengthened(state, ended, usual / math.sqrt(self.steps))
         basis = preconditioner.matrix.T @ self.vectors
         self.noise = noise_along(
-            basis, step_noises, ends, len(u), centred=True, beside=smoothed * left, apart=apart
+            basis, step_noises, ends, len(u), centred=True, beside=signal * smoothed * left, apart=apart
         )
         return state.problem.within_limit(self.least.at(preconditioner.to_user(self._back(ended + added))))
 

@@ -79,6 +79,11 @@ class ExpectedCurvature:
         """Whether all answers are weighed again by what is known at the end: where curvature is modelled."""
         return False
 
+    @property
+    def sampling(self) -> float:
+        """E phi'^2 over (E phi'')^2: over n S, the variance of the minimizer by chance; 0: not modelled."""
+        return 0.0
+
     def at(self, deviation: float) -> float:
         """Mean phi'' at weights whose predictor has this standard deviation."""
         return TYPICAL * self.problem.curvature_high

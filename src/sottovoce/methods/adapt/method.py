@@ -26,7 +26,7 @@ from sottovoce.methods.adapt.residuals import (
     counts_residuals,
 )
 from sottovoce.methods.adapt.schedule import steps_for
-from sottovoce.methods.adapt.second_moments import SecondMoments
+from sottovoce.methods.adapt.second_moments import SecondMoments, widened
 from sottovoce.methods.measurement import LearnedMethod, curvature_in_doubt
 from sottovoce.methods.saddles import LOOK_SHARE
 from sottovoce.problem import LARGEST_MATRIX, matrix_fits
@@ -100,10 +100,20 @@ class Adapt(LearnedMethod):
         gram = inside.gram(gram_units)
         state.record("gram", gram.units)
         found = SecondMoments.of(gram, chosen.diagonal, chosen.errors)
+        if counts_residuals(problem):
+            chosen, found = widened(chosen, found, gram, curvature.prior, problem.n * mu)
+            inside = ask.preconditioned(chosen.preconditioner)
         least = LeastPenalty.of(moments, problem, curvature.prior.curvature)
         ridge = chosen.preconditioner.conjugated(least.majorant)
         along = np.einsum("ij,ij->j", found.vectors, ridge @ found.vectors)
-        posterior = Posterior.prior(found, chosen.counted, along, problem.outputs, curvature.prior.deviation)
+        posterior = Posterior.prior(
+            found,
+            chosen.counted,
+            along,
+            problem.outputs,
+            curvature.prior.deviation,
+            curvature.sampling / problem.n,
+        )
         return Descent(
             inside=inside,
             chosen=chosen,

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.second_moments import SecondMoments
 
-_SIZES = np.exp(np.linspace(-1.75, 1.75, 12))
+_SIZES = np.exp(np.append([-3.6, -2.6], np.linspace(-1.75, 1.75, 12)))
 _FACTORS = 2.0 ** np.arange(6)
-_SIZE_DOUBT = 0.6
-"""Prior standard deviation of the logarithm of T."""
+_SIZE_DOUBT, _UNUSUAL = 0.6, 4.0
+"""Prior standard deviation of log T, and most that speaks against any T: there may be no signal at all."""
 
 _CURVATURE_DOUBT = 0.5
 _FIRST_DOUBT = 0.3
@@ -58,6 +58,7 @@ class Posterior:
     """Means (hypotheses by outputs by directions) and variances of u* along the eigenvectors of S.
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
+    `signals` the prior variances of the minimizer for all records to come, `priors` with chance in these,
     `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
     `step_noise` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is
     that of the noise in S."""
@@ -68,6 +69,7 @@ class Posterior:
     error: float
     sizes: Vector
     factors: Vector
+    signals: Matrix
     priors: Matrix
     means: Matrix
     variances: Matrix
@@ -77,16 +79,25 @@ class Posterior:
 
     @classmethod
     def prior(
-        cls, moments: SecondMoments, counted: float, ridge: Vector, outputs: int, deviation: float
+        cls,
+        moments: SecondMoments,
+        counted: float,
+        ridge: Vector,
+        outputs: int,
+        deviation: float,
+        sampling: float = 0.0,
     ) -> Posterior:
         """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
-        bend more than S says by what noise can hide in it: less likely the more, at most by twice that."""
+        bend more than S says by what noise can hide in it: less likely the more, at most by twice that.
+        The minimizer of these records is that of all plus chance, of variance `sampling` over S."""
         spectrum = moments.spectrum
         sizes, factors = (grid.ravel() for grid in np.meshgrid(deviation * _SIZES, _FACTORS, indexing="ij"))
         whole = spectrum / counted
         priors = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
+        signals, priors = priors, priors + sampling / whole
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
-        evidence = -0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2 - np.log(factors)
+        evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
+        evidence -= np.log(factors)
         evidence -= np.where(factors > 1.0, 2.0 * np.log1p(factors / hidden), 0.0)
         evidence -= np.where(factors > 2.0 * hidden, _NEVER, 0.0)
         means = np.zeros((sizes.size, outputs, spectrum.size))
@@ -98,6 +109,7 @@ class Posterior:
             error,
             sizes,
             factors,
+            signals,
             priors,
             means,
             priors.copy(),
@@ -147,6 +159,11 @@ class Posterior:
         """For each hypothesis and direction: how far an answer of noise `scale` tells more than the prior."""
         noise = (scale / self._bends(curve)) ** 2
         return np.asarray(self.priors / (self.priors + _TELLING * noise))
+
+    def signal_share(self, sampling: float) -> Vector:
+        """Along each direction, the part of the estimate that is expected of the minimizer for all records to
+        come: the rest is chance in these, of variance `sampling` over S."""
+        return np.asarray(self._costs @ (self.signals / (self.signals + sampling / self.whole)))
 
     def update(self, observation: GradientObservation, usual: float) -> None:
         """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""
