@@ -2,8 +2,8 @@
 
     python -m benchmarks.adapt_ablation parts|constants [--tables 3001,3003] [--epsilons .3,3] [--seeds 2]
 
-Tables are those of `benchmarks.monotone` of these numbers, which are generated and were not looked at
-before.
+Tables are those of `benchmarks.monotone` of these numbers with at most `--entries` entries, which are
+generated and were not looked at before. Noise is the same for all variants.
 Printed is the geometric mean, over tables and budgets, of the excess over the loss reached without privacy,
 relative to the method as it is: above 1 the part earns its place, or the change of the constant costs.
 """
@@ -42,12 +42,16 @@ PARTS: dict[str, list[tuple[Any, str, Any]]] = {
     "learned scales": [(coordinates, "_FLOORS", (100.0,))],
     "hidden curvature": [(posterior, "_FACTORS", np.ones(1))],
     "unknown strength of the signal": [(posterior, "_SIZES", np.ones(1))],
+    "no signal among the hypotheses": [(posterior, "_NO_SIGNAL", np.ones(0))],
+    "chance in the records": [(residuals.ResidualCurvature, "sampling", property(lambda self: 0.0))],
+    "longer caps for long tails": [(second_moments, "_TAILS", 0.0)],
     "averaging where answers are precise": [(posterior, "_TELLING", 1e12)],
     "giving up what gradients contradict": [(descent, "_CONTRADICTED", np.inf)],
     "counting residuals again": [(residuals, "COUNTED_AFTER", ()), (method, "COUNTED_AFTER", ())],
 }
 CONSTANTS: list[tuple[Any, str]] = [
     (posterior, "_SIZE_DOUBT"),
+    (posterior, "_UNUSUAL"),
     (posterior, "_CURVATURE_DOUBT"),
     (posterior, "_FIRST_DOUBT"),
     (posterior, "_CORRELATED"),
@@ -61,6 +65,8 @@ CONSTANTS: list[tuple[Any, str]] = [
     (coordinates, "_CORRELATED"),
     (second_moments, "_CLEAR"),
     (second_moments, "_FLOOR"),
+    (second_moments, "_USUALLY_LOST"),
+    (second_moments, "_TAILS"),
     (schedule, "_SHORT_OF"),
     (length, "_WRONG"),
     (length, "_SHRUNK"),
@@ -110,12 +116,13 @@ def excesses(tables: dict[int, tuple[Table, float]], epsilons: list[float], seed
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("parts", "constants"))
-    parser.add_argument("--tables", default="3001,3003,3005,3012")
+    parser.add_argument("--tables", default="3000,3005,3008,3011,3013,3014")
     parser.add_argument("--epsilons", default=".3,3")
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--entries", type=int, default=60_000)
+    parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     numbers, epsilons = map(int, options.tables.split(",")), [float(e) for e in options.epsilons.split(",")]
-    tables = {number: (drawn(number), 0.0) for number in numbers}
+    tables = {number: (drawn(number, options.entries), 0.0) for number in numbers}
     tables = {number: (table, best(table)) for number, (table, _) in tables.items()}
     for table, lowest in tables.values():
         print(f"{table.name}: {lowest:.4f} without privacy, {table.constant:.4f} constant", flush=True)

@@ -31,6 +31,13 @@ ADAPT = (
         "tests/methods/test_residuals.py -k caps_are_longer",
     ),
     Mutant(
+        "strong signals shortened",
+        "methods.adapt.descent:Descent._lengthened",
+        "max(found.factor, 1.0) if deviation > STRONG else found.factor",
+        "found.factor",
+        f"{_LENGTH} -k never_shortened",
+    ),
+    Mutant(
         "means moved by noise",
         "methods.adapt.coordinates:Spreads.of",
         "np.maximum(0.0, 1.0 - _CLEAR * noise / np.maximum(means ** 2, 1e-300))",

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.expected_curvature import Outset
-from sottovoce.methods.adapt.length import lengthened
+from sottovoce.methods.adapt.length import STRONG, lengthened
 from sottovoce.methods.adapt.observation import GradientObservation, contradiction
 from sottovoce.methods.adapt.schedule import share, short_of, slowed
 from sottovoce.methods.expected_excess import ExpectedExcess, sensitivity_of
@@ -170,10 +170,11 @@ class Descent(LearnedDescent):
         found, answers = lengthened(
             state.ask, self.chosen.preconditioner, u, along, deviation, doubt, self.last
         )
-        there = u + (found.factor - 1.0) * along
+        factor = max(found.factor, 1.0) if deviation > STRONG else found.factor
+        there = u + (factor - 1.0) * along
         for answer in answers:
             note(state, "length of the weights", answer, self.chosen.preconditioner.to_user(there))
-        return (found.factor - 1.0) * way, found.factor * found.scatter * np.sqrt(np.mean(way**2, axis=0))
+        return (factor - 1.0) * way, factor * found.scatter * np.sqrt(np.mean(way**2, axis=0))
 
     @property
     def trained(self) -> str:

@@ -37,6 +37,10 @@ _PRECISE, _NEEDLESS = 50.0, 10.0
 _TELLS = 130.0
 """Below so large an n mu the answer errs by more than is to be found."""
 
+STRONG = 3.0
+"""Log odds of a larger standard deviation are never shortened: what is asked looks at records near 0 and at
+those on the wrong side, which are few there and of which errors in the direction of the weights make more."""
+
 _OTHERS = 1e-3
 """How long all other directions are left."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.second_moments import SecondMoments
 
-_SIZES = np.exp(np.append([-3.6, -2.6], np.linspace(-1.75, 1.75, 12)))
+_SIZES, _NO_SIGNAL = np.exp(np.linspace(-1.75, 1.75, 12)), np.exp([-3.6, -2.6])
 _FACTORS = 2.0 ** np.arange(6)
 _SIZE_DOUBT, _UNUSUAL = 0.6, 4.0
 """Prior standard deviation of log T, and most that speaks against any T: there may be no signal at all."""
@@ -89,9 +89,11 @@ class Posterior:
     ) -> Posterior:
         """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
         bend more than S says by what noise can hide in it: less likely the more, at most by twice that.
-        The minimizer of these records is that of all plus chance, of variance `sampling` over S."""
+        The minimizer of these records is that of all plus chance, of variance `sampling` over S; where that
+        is known, next to no signal is among the hypotheses."""
         spectrum = moments.spectrum
-        sizes, factors = (grid.ravel() for grid in np.meshgrid(deviation * _SIZES, _FACTORS, indexing="ij"))
+        compared = deviation * (np.append(_NO_SIGNAL, _SIZES) if sampling else _SIZES)
+        sizes, factors = (grid.ravel() for grid in np.meshgrid(compared, _FACTORS, indexing="ij"))
         whole = spectrum / counted
         priors = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
         signals, priors = priors, priors + sampling / whole
