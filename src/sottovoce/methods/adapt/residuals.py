@@ -54,8 +54,9 @@ _EXPLAINED = 0.8
 _ONE_SD = 0.6827
 """The part of a normal law within one standard deviation."""
 
-_SKEWED = 0.1
-"""The part of E(|t| - tau)+ by which a limit is taken to move the mean prediction."""
+_SKEWED = 0.3
+"""The part of E(|t| - tau)+ by which a limit is taken to move the mean prediction: as much as the median of
+errors as skewed as chi-square with four degrees of freedom is off their mean, in units of E|t|."""
 
 
 @final
