@@ -1,4 +1,4 @@
-"""What a linear model is charged for at weights of a known norm, without what floating point adds."""
+"""What a model is charged for at weights of a known norm, without what floating point adds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sottovoce.arrays import Vector
 from sottovoce.losses import Loss
 from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.risks.softmax_bounds import SLOPE, longest_residual
 from sottovoce.trusted import requests
 
 REPLACE_ONE = Relation.REPLACE_ONE
@@ -25,6 +26,7 @@ def facts(
     least_weight: float = 1.0,
     influence: float | None = None,
     energy: float | None = None,
+    outputs: int = 1,
 ) -> Facts:
     """Sums of one row of length 0 round nothing."""
     held = weight * radius if influence is None else influence
@@ -37,6 +39,7 @@ def facts(
         energy=weight * radius**2 if energy is None else energy,
         target_reach=target_reach,
         arithmetic=Arithmetic(n=1, dim=1, block_length=1, radius=0.0),
+        outputs=outputs,
     )
 
 
@@ -89,6 +92,29 @@ def line(
     known = facts(**public)  # type: ignore[arg-type]
     asked = requests.LineDrops(loss.law, steepest(loss), np.zeros(1), np.array([length]), np.asarray(lengths))
     return charge(asked, known, relation)
+
+
+def softmax_gradient(
+    reach: float, classes: int, *, relation: Relation = REPLACE_ONE, **public: float
+) -> float:
+    """Where no two scores of a row are further apart than `reach`."""
+    asked = requests.ClassVector(np.zeros(1), longest_residual(reach, classes))
+    return charge(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
+
+
+def softmax_hessian(*, relation: Relation = REPLACE_ONE, **public: float) -> float:
+    return charge(requests.ClassMatrix(np.zeros(1)), facts(**public, outputs=3), relation)  # type: ignore[arg-type]
+
+
+def softmax_eigenvalue(*, relation: Relation = REPLACE_ONE, **public: float) -> float:
+    asked = requests.SmallestEigenvalue(requests.ClassMatrix(np.zeros(1)), np.zeros((1, 1)))
+    return charge(asked, facts(**public, outputs=3), relation)  # type: ignore[arg-type]
+
+
+def softmax_drops(steps: Vector, classes: int, *, relation: Relation = REPLACE_ONE, **public: float) -> float:
+    """Of steps over their lengths."""
+    asked = requests.ClassSteps(SLOPE, np.zeros(1), steps, np.linalg.norm(steps, axis=1))
+    return charge(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
 
 
 def steepest(loss: Loss) -> float:

@@ -30,6 +30,8 @@ from sottovoce.queries import (
     GradientNorm,
     Grid,
     Hessian,
+    Information,
+    LimitedGradient,
     Preconditioner,
     Query,
     ScoreMoment,
@@ -38,8 +40,11 @@ from sottovoce.queries import (
     Value,
 )
 from sottovoce.queries import preconditioner as preconditioners
+from sottovoce.risks import softmax_bounds
 from sottovoce.risks.bounds import LinearBounds
 from sottovoce.risks.linear import Risk
+from sottovoce.risks.softmax import SoftmaxRisk
+from sottovoce.risks.softmax_bounds import SoftmaxBounds
 from sottovoce.trusted import requests
 from sottovoce.trusted.bands import Band, Span
 from tests.doubles import Recorder
@@ -117,11 +122,78 @@ def worst(
     return best
 
 
-def require_harmless(build: Callable[[Row], Any], relation: str, scale: float = 2.0) -> None:
+def require_harmless(
+    build: Callable[[Row], Any],
+    relation: str,
+    scale: float = 2.0,
+    asked_of: Callable[[np.ndarray], list[Query[Any]]] = queries,
+) -> None:
     w = np.array([0.8, 0.6]) * scale
-    for number, query in enumerate(queries(w)):
-        ratio = worst(build, lambda number=number: queries(w)[number], relation, w)
+    for number, query in enumerate(asked_of(w)):
+        ratio = worst(build, lambda number=number: asked_of(w)[number], relation, w)
         assert ratio <= 1.0, (type(query).__name__, ratio)
+
+
+def softmax_over(row: Row) -> SoftmaxRisk:
+    """As `risk_over`, with three labels."""
+    X = np.vstack([row[0], [[0.4, -0.2], [-1.0, 0.3]]])
+    labels = [0 if row[1] < 0.0 else 2, 1, 2]
+    weights = {"sample_weight": [row[2], 1.0, 1.0], "weight_cap": 1.0}
+    records = sv.Records.from_arrays(X, labels, radius=RADIUS, labels=(0, 1, 2), **weights)
+    return SoftmaxRisk(records, sv.regularizers.L2(0.1))
+
+
+def class_queries(w: np.ndarray) -> list[Query[Any]]:
+    """At weights that tell the first class from the others."""
+    W = np.stack([w, -w, 0.3 * w[::-1]]).ravel()
+    steps = np.array([[0.3, 0.1, -0.2, 0.4, 0.1, 0.0], [0.0, 0.2, 0.3, 0.0, -0.5, 0.1]])
+    return [
+        Gradient(W),
+        LimitedGradient(W, 0.4),
+        Hessian(W),
+        Value(W),
+        GradientNorm(W),
+        SmallestEigenvalue(W),
+        CurvatureProduct(W, steps[0]),
+        ScoreMoment(W),
+        Information(W),
+        Trials(W, steps),
+        Grid(W, steps[0], 1.0, 0.5, 3),
+    ]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_softmax_moves_nothing_past_what_its_limits_are_charged_for(relation: str) -> None:
+    require_harmless(softmax_over, relation, asked_of=class_queries)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_softmax_that_lies_about_its_slope_is_harmless(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It states a twentieth of its slope and a hundredth of its loss: contributions are cut to that."""
+    honest = softmax_over((np.ones(2), 1.0, 1.0)).bounds.vector_sum(np.ones(6)).limit
+    monkeypatch.setattr(SoftmaxBounds, "_longest", lambda self, w: honest / 20.0)
+    monkeypatch.setattr(softmax_bounds, "SLOPE", honest / 20.0)
+    monkeypatch.setattr(SoftmaxBounds, "number_sum", lambda self, w: requests.ClassNumber(w, Span(0.0, 0.01)))
+    require_harmless(softmax_over, relation, asked_of=class_queries)
+
+
+def test_numbers_of_a_softmax_request_that_mean_nothing_are_refused() -> None:
+    sums, w = softmax_over((np.ones(2), 1.0, 1.0)).sums, np.ones(6)
+    for asked in (
+        requests.ClassVector(w, math.nan),
+        requests.ClassVector(w, math.inf),
+        requests.ClassVector(w, -1.0),
+        requests.ClassScores(w, math.nan),
+        requests.Norm(requests.ClassVector(w, math.nan), w),
+        requests.ClassNumber(w, Span(1.0, 0.0)),
+        requests.ClassSteps(math.nan, w, np.ones((1, 6)), np.ones(1)),
+        requests.ClassSteps(1.0, w, np.ones((1, 6)), np.zeros(1)),
+        requests.ClassLine(-1.0, w, w, np.ones(1)),
+    ):
+        with pytest.raises(ParameterError):
+            sums.sensitivity(asked, Relation.REPLACE_ONE)
 
 
 def arc_tangent(t: float, y: float) -> tuple[float, float, float]:

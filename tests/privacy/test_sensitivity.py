@@ -13,7 +13,6 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, Loss
 from sottovoce.privacy import sensitivity
-from sottovoce.privacy import softmax_bounds as risk_bounds
 from sottovoce.regularizers import Tukey
 from sottovoce.risks.linear import Risk
 from tests import charges
@@ -192,13 +191,13 @@ def test_no_pair_moves_a_softmax_query_past_its_bound(case, classes, power, seed
     two = softmax_terms(W, z, int(rng.integers(classes)))
     public = {"radius": case.radius, "n": case.n}
     gradient = float(np.linalg.norm(one[0] - two[0])) / case.n
-    at = risk_bounds.softmax_gradient_at(spread=spread, classes=classes, **public)
+    at = charges.softmax_gradient(case.radius * spread, classes, **public)
     assert gradient <= at * SLACK
-    assert at <= risk_bounds.softmax_gradient(**public)
+    assert at <= 2.0 * math.sqrt(2.0) * case.radius / case.n * SLACK
     frobenius = float(np.linalg.norm(one[1] - two[1])) / case.n
-    assert frobenius <= risk_bounds.softmax_hessian(**public) * SLACK
+    assert frobenius <= charges.softmax_hessian(**public) * SLACK
     spectral = float(np.linalg.norm(one[1] - two[1], 2)) / case.n
-    assert spectral <= risk_bounds.softmax_eigenvalue(**public) * SLACK
+    assert spectral <= charges.softmax_eigenvalue(**public) * SLACK
 
 
 def test_a_known_weight_norm_tightens_a_residual_gradient():

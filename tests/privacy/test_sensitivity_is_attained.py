@@ -12,7 +12,6 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss, Savage, Sigmoid
 from sottovoce.privacy import sensitivity
-from sottovoce.privacy import softmax_bounds as risk_bounds
 from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.plain import (
@@ -196,23 +195,50 @@ def test_softmax_records_attain_their_bounds():
     W[0, 0] = s
     one, _ = softmax_terms(W, np.array([tilt, long, 0.0]), 1)
     two, _ = softmax_terms(W, np.array([tilt, -long, 0.0]), 1)
-    bound = risk_bounds.softmax_gradient(radius=1.0, n=1)
+    bound = charges.softmax_gradient(1e3, 3, radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.norm(one - two)) <= bound * SLACK
 
     W[0, 0], W[2, 0] = 0.0, -s
     _, one = softmax_terms(W, np.array([tilt, long, 0.0]), 0)
     _, two = softmax_terms(W, np.array([tilt, 0.0, long]), 0)
-    bound = risk_bounds.softmax_hessian(radius=1.0, n=1)
+    bound = charges.softmax_hessian(radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.norm(one - two)) <= bound * SLACK
-    bound = risk_bounds.softmax_eigenvalue(radius=1.0, n=1)
+    bound = charges.softmax_eigenvalue(radius=1.0, n=1)
     assert TIGHT * bound <= float(np.linalg.eigvalsh(one)[-1]) <= bound * SLACK
+
+
+@pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "apart"])
+def test_falls_of_a_softmax_along_several_steps_attain_what_is_charged(parallel):
+    """Two records certain of a wrong class, that move the scores of that class and of their own."""
+    far, classes, columns = 300.0, 3, 3
+    W = np.zeros((classes, columns))
+    W[0, 0] = far
+    tilt = 30.0 / far
+    one = np.array([[1.0, -1.0, 0.0]]).T * np.array([[0.0, 1.0, 0.0]]) / math.sqrt(2.0)
+    two = one if parallel else np.array([[1.0, -1.0, 0.0]]).T * np.array([[0.0, 0.0, 1.0]]) / math.sqrt(2.0)
+    steps = np.stack([one.ravel(), two.ravel()]) * 0.01
+    bound = charges.softmax_drops(steps, classes, radius=1.0, n=1)
+    across = np.array([0.0, 1.0, 0.0 if parallel else 1.0])
+    long = math.sqrt(1.0 - tilt**2) * across / np.linalg.norm(across)
+    rows = [np.array([tilt, *side[1:]]) for side in (long, -long)]
+
+    def falls(x):
+        def loss(weights):
+            scores = weights @ x
+            return np.log(np.exp(scores - scores.max()).sum()) + scores.max() - scores[1]
+
+        return np.array([(loss(W) - loss(W + step.reshape(classes, columns))) / 0.01 for step in steps])
+
+    moved = float(np.linalg.norm(falls(rows[0]) - falls(rows[1])))
+    assert 0.98 * bound <= moved <= bound * SLACK
+    assert bound == pytest.approx(2.0 * math.sqrt(2.0) * (math.sqrt(2.0) if parallel else 1.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_softmax_at_zero_weights_moves_less_and_attains_it(classes):
     W, x = np.zeros((classes, 2)), np.array([0.6, 0.8])
     move = float(np.linalg.norm(softmax_terms(W, x, 0)[0] - softmax_terms(W, -x, 0)[0]))
-    bound = risk_bounds.softmax_gradient_at(spread=0.0, classes=classes, radius=1.0, n=1)
+    bound = charges.softmax_gradient(0.0, classes, radius=1.0, n=1)
     assert move == pytest.approx(bound, rel=1e-9)
     assert bound == pytest.approx(2 * math.sqrt(1 - 1 / classes), rel=1e-9)
 

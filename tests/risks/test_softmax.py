@@ -207,7 +207,7 @@ def test_rounding_stays_within_its_allowance_of_sixty_digit_arithmetic(size: flo
         curvature=0.5, added=float(np.linalg.norm(regularizer.gradient(w))), **allowed
     )
     assert value_off <= bounds.arithmetic.value(
-        highest=bounds.highest(norm), added=regularizer.value(w), **allowed
+        highest=bounds.number_sum(w).span.high, added=regularizer.value(w), **allowed
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, final
 
+from sottovoce.autodiff.bounds import ConstantBounds
 from sottovoce.errors import ParameterError
-from sottovoce.privacy.bounds import ConstantBounds
 from sottovoce.problem import Problem
 
 if TYPE_CHECKING:

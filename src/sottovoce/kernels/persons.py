@@ -35,11 +35,12 @@ def score_moment(rows: Rows, persons: Persons, law: Law, w: Vector, band: Band) 
     return _moment(rows, persons, rows.dim, factors)
 
 
-def softmax_score_moment(rows: Rows, persons: Persons, weights: Matrix) -> Matrix:
-    """sum over persons of ss', s being (p - e_y) (x) x summed over rows, class by class."""
+def softmax_score_moment(rows: Rows, persons: Persons, weights: Matrix, limit: float) -> Matrix:
+    """sum over persons of ss', s being (p - e_y) (x) x summed over rows, class by class, each p - e_y no
+    longer than `limit`."""
 
     def factors(block: Block) -> Matrix:
-        held = residuals(block, weights)
+        held = residuals(block, weights, limit)
         return held if block.weights is None else held * block.weights
 
     return _moment(rows, persons, weights.size, factors)

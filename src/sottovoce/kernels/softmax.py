@@ -27,27 +27,29 @@ from sottovoce.kernels.products import (
     symmetric,
     view_for,
 )
+from sottovoce.trusted.bands import Span
 from sottovoce.trusted.compiling import is_compiled
 
 Codes = NDArray[np.intp]
 
 
 @over_parts
-def value(rows: Rows, weights: Matrix) -> float:
-    """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>."""
+def value(rows: Rows, weights: Matrix, span: Span) -> float:
+    """sum of log(sum_k exp(<x_i, w_k>)) - <x_i, w_y>, each within the span."""
 
     read = _reader(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets, counts = block
-        total += _counted(losses(_scores(read(features), weights), _codes(targets)), counts).sum()
+        found = span.clamped(losses(_scores(read(features), weights), _codes(targets)))
+        total += _counted(found, counts).sum()
 
     return float(sum_blocks(rows, (), add))
 
 
 @over_parts
-def gradient(rows: Rows, weights: Matrix) -> Matrix:
-    """sum of (p_i - e_y) x_i', shape (K, dim)."""
+def gradient(rows: Rows, weights: Matrix, limit: float) -> Matrix:
+    """sum of r_i x_i', r_i = p_i - e_y shortened to `limit` where it is longer, shape (K, dim)."""
     read = _reader(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
@@ -55,44 +57,35 @@ def gradient(rows: Rows, weights: Matrix) -> Matrix:
         wide = read(features)
         scores = _scores(wide, weights)
         probabilities(scores)
-        scores[_codes(targets), np.arange(targets.size)] -= 1.0
-        total += _gather(_counted(scores, counts), wide)
+        total += _gather(_counted(shortened(scores, _codes(targets), limit), counts), wide)
 
     return sum_blocks(rows, weights.shape, add)
 
 
 @over_parts
-def limited_gradient(rows: Rows, weights: Matrix, limit: float) -> Matrix:
-    """sum of r_i x_i', r_i = p_i - e_y shortened to `limit` where it is longer, shape (K, dim)."""
-
-    def add(_: int, block: Block, total: Matrix) -> None:
-        features, targets, counts = block
-        wide = double(features)
-        scores = _scores(wide, weights)
-        probabilities(scores)
-        scores[_codes(targets), np.arange(targets.size)] -= 1.0
-        lengths = np.sqrt(np.einsum("ki,ki->i", scores, scores))
-        scores *= limit / np.maximum(lengths, limit)
-        total += _gather(_counted(scores, counts), wide)
-
-    return sum_blocks(rows, weights.shape, add)
-
-
-@over_parts
-def value_and_gradient(rows: Rows, weights: Matrix) -> tuple[float, Matrix]:
-    """Both sums in one pass: the same numbers as `value` and `gradient`."""
+def value_and_gradient(rows: Rows, weights: Matrix, span: Span, limit: float) -> tuple[float, Matrix]:
+    """Both sums in one pass."""
     classes, read = len(weights), _reader(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
         features, targets, counts = block
         wide, codes = read(features), _codes(targets)
         scores = _scores(wide, weights)
-        total[classes, 0] += _counted(losses(scores, codes), counts).sum()
-        scores[codes, np.arange(codes.size)] -= 1.0
-        total[:classes] += _gather(_counted(scores, counts), wide)
+        total[classes, 0] += _counted(span.clamped(losses(scores, codes)), counts).sum()
+        total[:classes] += _gather(_counted(shortened(scores, codes, limit), counts), wide)
 
     total = sum_blocks(rows, (classes + 1, rows.dim), add)
     return float(total[classes, 0]), total[:classes].copy()
+
+
+def shortened(chances: Matrix, codes: Codes, limit: float) -> Matrix:
+    """p_i - e_y for each column of probabilities, in place, no longer than `limit`: an error in what stands
+    for p makes an answer wrong, and no contribution longer."""
+    chances[codes, np.arange(codes.size)] -= 1.0
+    lengths = np.sqrt(np.einsum("ki,ki->i", chances, chances))
+    chances[:, ~(lengths < np.inf)] = 0.0
+    chances *= limit / np.fmax(lengths, max(limit, 1e-300))
+    return chances
 
 
 @over_parts
@@ -116,36 +109,43 @@ def information(rows: Rows, weights: Matrix) -> Matrix:
 
 
 @over_parts
-def score_moment(rows: Rows, weights: Matrix) -> Matrix:
-    """sum of q_i^2 (p_i - e_y)(p_i - e_y)' (x) x_i x_i', laid out as `hessian`."""
+def score_moment(rows: Rows, weights: Matrix, limit: float) -> Matrix:
+    """sum of q_i^2 r_i r_i' (x) x_i x_i', r_i = p_i - e_y no longer than `limit`, laid out as `hessian`."""
 
-    def pairs(block: Block, chances: Matrix, j: int, k: int) -> Vector:
-        own = _codes(block.targets)
-        product = (chances[j] - (own == j)) * (chances[k] - (own == k))
-        return _counted(_counted(product, block.weights), block.weights)
+    def prepared(block: Block, chances: Matrix) -> Matrix:
+        return shortened(chances, _codes(block.targets), limit)
 
-    return _outer(rows, weights, pairs)
+    def pairs(block: Block, held: Matrix, j: int, k: int) -> Vector:
+        return _counted(_counted(held[j] * held[k], block.weights), block.weights)
+
+    return _outer(rows, weights, pairs, prepared)
 
 
-def residuals(block: Block, weights: Matrix) -> Matrix:
-    """p_i - e_y for each row of a block, class by class."""
+def residuals(block: Block, weights: Matrix, limit: float) -> Matrix:
+    """p_i - e_y for each row of a block, no longer than `limit`, class by class."""
     chances = _scores(double(block.features), weights)
     probabilities(chances)
-    chances[_codes(block.targets), np.arange(block.targets.size)] -= 1.0
-    return chances
+    return shortened(chances, _codes(block.targets), limit)
 
 
-def _outer(rows: Rows, weights: Matrix, pairs: Callable[[Block, Matrix, int, int], Vector]) -> Matrix:
-    """sum of f_i (x) x_i x_i', f_i a symmetric matrix of the classes given entry by entry."""
+def _outer(
+    rows: Rows,
+    weights: Matrix,
+    pairs: Callable[[Block, Matrix, int, int], Vector],
+    prepared: Callable[[Block, Matrix], Matrix] = lambda _, chances: chances,
+) -> Matrix:
+    """sum of f_i (x) x_i x_i', f_i a symmetric matrix of the classes given entry by entry, from what is
+    `prepared` of the probabilities."""
     classes, dim = weights.shape
 
     def add(_: int, block: Block, total: Matrix) -> None:
         wide = double(block.features)
         chances = _scores(wide, weights)
         probabilities(chances)
+        held = prepared(block, chances)
         for j in range(classes):
             for k in range(j, classes):
-                factor = pairs(block, chances, j, k)
+                factor = pairs(block, held, j, k)
                 place = total[j * dim : (j + 1) * dim, k * dim : (k + 1) * dim]
                 if sparse.issparse(wide):
                     add_sparse(place, wide.T @ scale_sparse(wide, factor))
@@ -162,18 +162,31 @@ def _outer(rows: Rows, weights: Matrix, pairs: Callable[[Block, Matrix, int, int
 
 
 @over_parts
-def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64]) -> Vector:
-    """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row."""
-    ends, read = directions + weights, _reader(rows)
+def trials(rows: Rows, weights: Matrix, directions: NDArray[np.float64], steepest: float) -> Vector:
+    """sum of loss_i(W) - loss_i(W + P_j) for each P_j of `directions`, shape (J, K, dim); row by row, each
+    within steepest ||P_j x_i||."""
+    read = _reader(rows)
 
     def add(_: int, block: Block, total: Vector) -> None:
         features, targets, counts = block
         wide, codes = read(features), _codes(targets)
-        here = losses(_scores(wide, weights), codes)
-        for j, end in enumerate(ends):
-            total[j] += _counted(here - losses(_scores(wide, end), codes), counts).sum()
+        here = _scores(wide, weights)
+        marks = losses(here.copy(), codes)
+        for j, direction in enumerate(directions):
+            drops = _drops(marks, here, _scores(wide, direction), codes, steepest)
+            total[j] += _counted(drops, counts).sum()
 
     return sum_blocks(rows, (len(directions),), add)
+
+
+def _drops(marks: Vector, here: Matrix, moves: Matrix, codes: Codes, steepest: float) -> Vector:
+    """How far each loss falls from `marks`, at scores `here`, to here + moves: within steepest times the
+    length of the move; a difference that is no number is 0."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        drops = marks - losses(here + moves, codes)
+        most = steepest * np.sqrt(np.einsum("ki,ki->i", moves, moves))
+    drops[np.isnan(drops)] = 0.0
+    return np.clip(drops, -most, most, out=drops)
 
 
 def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix, Matrix]:
@@ -189,14 +202,14 @@ def scores_along(rows: Rows, weights: Matrix, direction: Matrix) -> tuple[Matrix
     return here, moves
 
 
-def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float) -> float:
-    """sum of the losses at scores `here` minus those at here + length moves: differences row by row."""
+def decrease(rows: Rows, here: Matrix, moves: Matrix, length: float, steepest: float) -> float:
+    """sum of the losses at scores `here` minus those at here + length moves: differences row by row, each
+    within steepest times the length of the move."""
 
     def add(index: int, total: Vector) -> None:
         span = rows.span(index)
-        codes = _codes(rows.targets[span])
-        there = here[:, span] + length * moves[:, span]
-        drops = losses(here[:, span].copy(), codes) - losses(there, codes)
+        codes, start = _codes(rows.targets[span]), here[:, span]
+        drops = _drops(losses(start.copy(), codes), start, length * moves[:, span], codes, steepest)
         total += _counted(drops, rows.weights_in(span)).sum()
 
     return float(sum_in_order(rows.blocks, (), add))

@@ -22,13 +22,11 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import influence, passes, persons, softmax
 from sottovoce.kernels.warming import warm_for
-from sottovoce.privacy.charges import Facts, charge, norm_above
-from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic, gamma
-from sottovoce.privacy.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
-from sottovoce.problem import Problem, require_matrix_fits
+from sottovoce.privacy.charges import Facts, charge
+from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic
+from sottovoce.problem import require_matrix_fits
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted import requests
-from sottovoce.trusted.bands import ROUND_UP
 from sottovoce.trusted.requests import Sums
 
 if TYPE_CHECKING:
@@ -105,7 +103,11 @@ class _RowSums(Sealed, Sums):
             target_reach=self._target_reach,
             arithmetic=self.arithmetic,
             persons=counting["unit"] != "record",
+            outputs=self.outputs,
         )
+
+    def sensitivity(self, request: requests.Request, relation: Relation) -> float:
+        return charge(request, self.facts, relation)
 
     @property
     def _target_reach(self) -> float:
@@ -211,9 +213,6 @@ class LinearSums(_RowSums):
         super().__init__(records, preconditioner)
         warm_for(records._rows)
 
-    def sensitivity(self, request: requests.Request, relation: Relation) -> float:
-        return charge(request, self.facts, relation)
-
     def answer(self, request: requests.Request) -> Any:
         match request:
             case requests.VectorSum(law, band, w):
@@ -266,108 +265,57 @@ class LinearSums(_RowSums):
 
 @final
 class SoftmaxSums(_RowSums):
-    """Sums of K numbers a record: its softmax probabilities, whose formula is the kernels' own."""
+    """Sums of K numbers a record: its softmax probabilities, which the kernels form themselves."""
 
     @property
     def outputs(self) -> int:
         assert self._records.labels is not None
         return len(self._records.labels)
 
-    @cached_property
-    def _bounds(self) -> SoftmaxBounds:
-        facts = self.facts
-        problem = Problem(
-            n=facts.n,
-            dim=self.dim,
-            outputs=self.outputs,
-            radius=facts.radius,
-            slope=SLOPE,
-            curvature_low=0.0,
-            curvature_high=CURVATURE,
-            third=THIRD,
-            bend=BEND,
-            value_at_zero=math.nextafter(math.log(self.outputs), math.inf),
-            weight=facts.weight,
-            lightest=facts.lightest,
-            influence_cap=facts.influence,
-            energy_cap=facts.energy,
-            unit="person" if facts.persons else "record",
-        )
-        return SoftmaxBounds(problem=problem, arithmetic=facts.arithmetic)
-
-    def sensitivity(self, request: requests.Request, relation: Relation) -> float:
-        bounds = replace(self._bounds, relation=relation)
-        match request:
-            case requests.ClassVector(w, limit):
-                return (bounds if limit >= SLOPE else bounds.limited(limit)).gradient(w)
-            case requests.ClassNumber(w):
-                return bounds.value(w)
-            case requests.ClassMatrix(w):
-                return bounds.hessian(w)
-            case requests.ClassInformation(w):
-                return bounds.information(w)
-            case requests.ClassScores(w):
-                return bounds.score_moment(w)
-            case requests.ClassSteps(w, steps, divisors):
-                longest = float(np.max(np.linalg.norm(steps, axis=1) / divisors))
-                return bounds.trials(w, steps) * max(1.0, longest * ROUND_UP)
-            case requests.ClassLine(w, direction, lengths):
-                return bounds.line(w, direction, lengths)
-            case requests.Norm(requests.ClassVector(w, limit), added) if limit >= SLOPE:
-                return bounds.gradient_norm(w) + 2.0 * gamma(self.dim + 32.0) * norm_above(added)
-            case requests.SmallestEigenvalue(requests.ClassMatrix(w), added):
-                size = norm_above(np.ravel(added))
-                return bounds.smallest_eigenvalue(w) + 2.0 * gamma(16.0 * self.dim**2 + 16.0) * size
-            case requests.Product(requests.ClassMatrix(w), _):
-                return bounds.curvature_product(w)
-            case requests.Gram() | requests.Squares() | requests.Means() | requests.Moments():
-                return charge(request, self.facts, relation)
-            case _:
-                raise ParameterError(f"{type(request).__name__} is no request about softmax.")
-
     def answer(self, request: requests.Request) -> Any:
         rows = self._rows
         match request:
             case requests.ClassVector(w, limit):
-                if limit >= SLOPE:
-                    return self.vector(softmax.gradient(rows, self.classes(w)).ravel())
-                return self.vector(softmax.limited_gradient(rows, self.classes(w), limit).ravel())
-            case requests.ClassNumber(w):
-                return softmax.value(rows, self.classes(w)) / self.n
+                return self.vector(softmax.gradient(rows, self.classes(w), limit).ravel())
+            case requests.ClassNumber(w, span):
+                return softmax.value(rows, self.classes(w), span.checked()) / self.n
             case requests.ClassMatrix(w):
                 require_matrix_fits(self.dim)
                 return self.matrix(softmax.hessian(rows, self.classes(w)))
             case requests.ClassInformation(w):
                 require_matrix_fits(self.dim)
                 return self.matrix(softmax.information(rows, self.classes(w)))
-            case requests.ClassScores(w):
+            case requests.ClassScores(w, limit):
                 require_matrix_fits(self.dim)
                 people, weights = self._records.persons, self.classes(w)
                 if people is None:
-                    return self.matrix(softmax.score_moment(rows, weights))
-                return self.matrix(persons.softmax_score_moment(gathered(rows), people, weights))
-            case requests.ClassSteps(w, steps, divisors):
+                    return self.matrix(softmax.score_moment(rows, weights, limit))
+                return self.matrix(persons.softmax_score_moment(gathered(rows), people, weights, limit))
+            case requests.ClassSteps(steepest, w, steps, divisors):
                 held = np.stack([self.classes(step, "each direction") for step in steps])
-                return softmax.trials(rows, self.classes(w), held) / self.n / divisors
+                return softmax.trials(rows, self.classes(w), held, steepest) / self.n / divisors
             case requests.ClassLine():
                 fall = self.falls(request)
                 return np.array([fall(float(length)) for length in request.lengths])
             case _:
                 return self._features(request)
 
-    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+    def value_and_gradient(
+        self, value: requests.ClassNumber, gradient: requests.ClassVector
+    ) -> tuple[float, Vector]:
         """Two answers at the same weights in one pass."""
-        value, sums = softmax.value_and_gradient(self._rows, self.classes(w))
-        return value / self.n, self.vector(sums.ravel())
+        weights, span = self.classes(gradient.w), value.span.checked()
+        total, sums = softmax.value_and_gradient(self._rows, weights, span, gradient.limit)
+        return total / self.n, self.vector(sums.ravel())
 
     def falls(self, request: requests.LineDrops | requests.ClassLine) -> Callable[[float], float]:
         assert isinstance(request, requests.ClassLine)
-        rows, w = self._rows, self.classes(request.w)
+        rows, w, steepest = self._rows, self.classes(request.w), request.steepest
         direction = self.classes(request.direction, "direction")
         if isinstance(rows, Parts) or rows.streamed:
-            return lambda gamma: float(softmax.trials(rows, w, gamma * direction[None])[0]) / self.n
+            return lambda gamma: float(softmax.trials(rows, w, gamma * direction[None], steepest)[0]) / self.n
         here, moves = softmax.scores_along(rows, w, direction)
-        return lambda gamma: softmax.decrease(rows, here, moves, gamma) / self.n
+        return lambda gamma: softmax.decrease(rows, here, moves, gamma, steepest) / self.n
 
     def classes(self, w: Vector, name: str = "w") -> Matrix:
         """Weights in the coordinates of the rows as held, class by class."""

@@ -22,6 +22,12 @@ from sottovoce.trusted import bands, requests
 from sottovoce.trusted.bands import ROUND_UP, Reach
 from sottovoce.trusted.laws import Law, Placing
 
+SPREAD = 0.5
+"""Largest norm of A = diag(p) - pp', Frobenius and spectral, for probabilities p.
+
+With S = sum p^2 and sum p^3 >= S^2, ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4. A is semidefinite, so
+two terms A (x) zz' are sqrt2 of the longest apart in Frobenius norm, and in spectral norm no more than it."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +36,8 @@ class Facts:
 
     No row is longer than `radius`; a record counts q between `lightest` and `weight`, with q ||z|| at most
     `influence` and q ||z||^2 at most `energy`; |y| is at most `target_reach` where y is a number to be
-    predicted. `persons`: whether several rows may belong to one of the n, who then count no more together."""
+    predicted. `persons`: whether several rows may belong to one of the n, who then count no more together.
+    `outputs`: how many scores a row has, each with a block of weights."""
 
     n: int
     radius: float
@@ -41,6 +48,7 @@ class Facts:
     target_reach: float
     arithmetic: Arithmetic
     persons: bool = False
+    outputs: int = 1
 
     @property
     def is_capped(self) -> bool:
@@ -88,10 +96,10 @@ def charge(request: requests.Request, facts: Facts, relation: Relation) -> float
             often = (4.0 if facts.persons else 2.0) * facts.weight * largest
             rounding = facts.arithmetic.hessian(curvature=often, third=0.0, weight_norm=0.0)
             return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.StepDrops():
-            return _step_drops(request, facts, relation)
-        case requests.LineDrops():
-            return _line_drops(request, facts, relation)
+        case requests.StepDrops(law, steepest, _, steps, divisors):
+            return _step_drops(steepest * law.heaviest, steps, divisors, facts, relation)
+        case requests.LineDrops(law, steepest, _, direction, lengths):
+            return _line_drops(steepest * law.heaviest, direction, lengths, facts, relation)
         case requests.ResidualShares():
             distance = bands.moment_distance(facts.weight, relation)
             return distance / facts.n * ROUND_UP + 2.0 * facts.arithmetic.mean(1.0)
@@ -113,6 +121,42 @@ def charge(request: requests.Request, facts: Facts, relation: Relation) -> float
             distance = _spectral(law, span, facts, relation) + _matrix_rounding(of, facts)
             size = span.largest * law.heaviest * facts.energy + distance
             return (distance + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
+        case requests.ClassVector(_, limit):
+            rounding = facts.arithmetic.gradient(slope=limit, curvature=0.0, weight_norm=0.0)
+            return _class_vector(limit, facts, relation) + 2.0 * rounding
+        case requests.Norm(requests.ClassVector(_, limit), added):
+            rounding = facts.arithmetic.gradient_norm(
+                slope=limit, curvature=0.0, weight_norm=0.0, added=norm_above(added)
+            )
+            return _class_vector(limit, facts, relation) + 2.0 * rounding
+        case requests.ClassNumber(_, span):
+            distance = bands.number_distance(span.checked(), facts.lightest, facts.weight, relation)
+            rounding = facts.arithmetic.value(highest=span.largest, slope=0.0, weight_norm=0.0)
+            return distance / facts.n * ROUND_UP + 2.0 * rounding
+        case requests.ClassMatrix():
+            distance = bands.moment_distance(SPREAD * facts.energy, relation)
+            return distance / facts.n * ROUND_UP + _class_rounding(1.0, facts)
+        case requests.ClassInformation():
+            distance = bands.moment_distance(SPREAD * facts.influence**2, relation)
+            return distance / facts.n * ROUND_UP + _class_rounding(facts.weight, facts)
+        case requests.SmallestEigenvalue(requests.ClassMatrix(), added):
+            rounding = facts.arithmetic.smallest_eigenvalue(
+                curvature=SPREAD, third=0.0, weight_norm=0.0, added=norm_above(np.ravel(added))
+            )
+            return _class_spectral(facts, relation) + 2.0 * rounding
+        case requests.Product(requests.ClassMatrix(), _):
+            moves = _class_spectral(facts, relation) + _class_rounding(1.0, facts)
+            size = SPREAD * facts.energy + moves
+            return (moves + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
+        case requests.ClassScores(_, limit):
+            distance = bands.moment_distance((limit * facts.influence) ** 2 * ROUND_UP, relation)
+            often = (4.0 if facts.persons else 2.0) * facts.weight * limit**2
+            rounding = facts.arithmetic.hessian(curvature=often, third=0.0, weight_norm=0.0)
+            return distance / facts.n * ROUND_UP + 2.0 * rounding
+        case requests.ClassSteps(steepest, _, steps, divisors):
+            return _step_drops(_in_norm(steepest, facts), steps, divisors, facts, relation)
+        case requests.ClassLine(steepest, _, direction, lengths):
+            return _line_drops(_in_norm(steepest, facts), direction, lengths, facts, relation)
         case requests.Gram() | requests.Squares():
             distance = sensitivity.gram(radius=1.0, n=facts.n, relation=relation) * facts.energy * ROUND_UP
             return distance + 2.0 * facts.arithmetic.gram()
@@ -125,7 +169,7 @@ def charge(request: requests.Request, facts: Facts, relation: Relation) -> float
             factor = math.sqrt(balance) * facts.influence / facts.energy
             return distance + 2.0 * facts.arithmetic.moments(factor)
         case _:
-            raise ParameterError(f"{type(request).__name__} is no request about a linear model.")
+            raise ParameterError(f"{type(request).__name__} is no request about records.")
 
 
 def _vector(request: requests.VectorSum, facts: Facts, relation: Relation) -> float:
@@ -151,14 +195,34 @@ def _matrix_rounding(request: requests.MatrixSum, facts: Facts) -> float:
     return 2.0 * facts.arithmetic.hessian(curvature=largest, third=0.0, weight_norm=0.0)
 
 
-def _step_drops(request: requests.StepDrops, facts: Facts, relation: Relation) -> float:
-    """Each entry is within s q |<z, p_j>| / divisor_j as computed: with P the steps over their divisors, all
-    together within s q ||P z|| <= s C ||P||, and what computing <z, p_j> adds."""
-    lengths = np.array([norm_above(step) for step in request.steps])
-    scaled, arithmetic = request.steps / request.divisors[:, None], facts.arithmetic
-    steepest = request.steepest * request.law.heaviest
+def _class_vector(limit: float, facts: Facts, relation: Relation) -> float:
+    """r (x) z with ||r|| <= limit as clamped: terms that may point anywhere."""
+    return bands.ball_distance(limit * facts.influence, relation) / facts.n * ROUND_UP
+
+
+def _class_spectral(facts: Facts, relation: Relation) -> float:
+    """A difference of semidefinite terms has a spectral norm of at most the larger of the two."""
+    return relation.distance(diameter=SPREAD, norm=SPREAD) * facts.energy / facts.n * ROUND_UP
+
+
+def _class_rounding(often: float, facts: Facts) -> float:
+    """Of a sum of q (diag p - pp') (x) zz', the rounding of p included: as computed, p sums to 1 within K
+    roundings."""
+    return 2.0 * facts.arithmetic.hessian(curvature=often * SPREAD, third=0.0, weight_norm=0.0)
+
+
+def _in_norm(steepest: float, facts: Facts) -> float:
+    """With what the length of K numbers may err by."""
+    return steepest * (1.0 + gamma(facts.outputs + FEW))
+
+
+def _step_drops(steepest: float, steps: Matrix, divisors: Vector, facts: Facts, relation: Relation) -> float:
+    """Each entry is within s q ||P_j z|| / divisor_j as computed, P_j having a row an output: with P all of
+    them over their divisors, together within s q ||P z|| <= s C ||P||, and what computing P_j z adds."""
+    lengths = np.array([norm_above(step) for step in steps])
+    scaled, arithmetic = (steps / divisors[:, None]).reshape(len(steps) * facts.outputs, -1), facts.arithmetic
     errors = [arithmetic.margin_error(float(length)) for length in lengths]
-    strayed = norm_above(np.array(errors) / request.divisors) * facts.weight
+    strayed = norm_above(np.array(errors) / divisors) * facts.weight
     longest = steepest * (facts.influence * spectral_above(scaled) + strayed)
     rounding = [
         arithmetic.difference(slope=steepest, highest=0.0, weight_norm=0.0, step_norm=float(length))
@@ -166,33 +230,38 @@ def _step_drops(request: requests.StepDrops, facts: Facts, relation: Relation) -
         for length in lengths
     ]
     distance = bands.ball_distance(longest, relation) / facts.n * ROUND_UP
-    return distance + 2.0 * norm_above(np.array(rounding) / request.divisors)
+    return distance + 2.0 * norm_above(np.array(rounding) / divisors)
 
 
-def _line_drops(request: requests.LineDrops, facts: Facts, relation: Relation) -> float:
+def _line_drops(
+    steepest: float, direction: Vector, lengths: Vector, facts: Facts, relation: Relation
+) -> float:
     """As steps gamma_i p: together s C ||p|| sqrt(sum gamma_i^2)."""
-    length, arithmetic = norm_above(request.direction), facts.arithmetic
-    steepest = request.steepest * request.law.heaviest
+    length, arithmetic = norm_above(direction), facts.arithmetic
     strayed = facts.weight * arithmetic.margin_error(length)
-    longest = steepest * (facts.influence * length + strayed) * norm_above(request.lengths)
+    longest = steepest * (facts.influence * length + strayed) * norm_above(lengths)
     rounding = arithmetic.difference(
         slope=steepest,
         highest=0.0,
         weight_norm=0.0,
-        step_norm=length * float(np.max(np.abs(request.lengths))),
+        step_norm=length * float(np.max(np.abs(lengths))),
     )
     distance = bands.ball_distance(longest, relation) / facts.n * ROUND_UP
-    return distance + 2.0 * math.sqrt(request.lengths.size) * rounding
+    return distance + 2.0 * math.sqrt(lengths.size) * rounding
 
 
 def _require_finite(request: requests.Request) -> None:
     """No number of a request may be infinite or missing: a bound of it would mean nothing."""
-    for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest"):
+    for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest", "limit"):
         if hasattr(request, name) and not np.all(np.isfinite(getattr(request, name))):
             raise ParameterError(f"{name} of a request must be finite.")
-    if getattr(request, "steepest", 0.0) < 0.0:
-        raise ParameterError("steepest must be at least 0.")
-    if isinstance(request, requests.StepDrops) and not np.all(request.divisors > 0.0):
+    for name in ("steepest", "limit"):
+        if getattr(request, name, 0.0) < 0.0:
+            raise ParameterError(f"{name} must be at least 0.")
+    of = getattr(request, "of", None)
+    if of is not None:
+        _require_finite(of)
+    if isinstance(request, requests.StepDrops | requests.ClassSteps) and not np.all(request.divisors > 0.0):
         raise ParameterError("divisors must be above 0.")
 
 
@@ -207,8 +276,9 @@ def norm_above(v: Vector) -> float:
 def spectral_above(steps: Matrix) -> float:
     """Spectral norm, rounded up; never above the Frobenius norm, and that for many steps."""
     frobenius = norm_above(np.ravel(steps))
-    if len(steps) > 64 or not 0.0 < frobenius < math.inf:
+    if min(steps.shape) > 64 or not 0.0 < frobenius < math.inf:
         return frobenius
     unit = steps / frobenius
-    found = math.sqrt(max(float(np.linalg.eigvalsh(unit @ unit.T)[-1]), 0.0))
+    square = unit @ unit.T if len(unit) <= unit.shape[1] else unit.T @ unit
+    found = math.sqrt(max(float(np.linalg.eigvalsh(square)[-1]), 0.0))
     return min(frobenius, frobenius * (found + 2.0**-40) * ROUND_UP)

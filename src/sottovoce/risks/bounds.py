@@ -5,8 +5,9 @@ are clamped and the answer is biased, but never charged too little for."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -22,45 +23,30 @@ if TYPE_CHECKING:
     from sottovoce.trusted.requests import Request
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class LinearBounds(Bounds):
-    """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
+class ProposedBounds(Bounds, ABC):
+    """What each query will be charged, from the request that will be made for it."""
 
-    loss: Loss
+    @abstractmethod
+    def vector_sum(self, w: Vector) -> Any: ...
 
-    def limited(self, limit: float) -> LinearBounds:
-        """Those of the limited loss."""
-        loss = self.loss.limited(limit)
-        return replace(self, loss=loss, problem=replace(self.problem, slope=loss.slope))
+    @abstractmethod
+    def number_sum(self, w: Vector) -> Any: ...
 
-    def vector_sum(self, w: Vector) -> requests.VectorSum:
-        band = self.loss.slope_band(*self._interval(w))
-        return requests.VectorSum(self._law, band, w)
+    @abstractmethod
+    def matrix_sum(self, w: Vector) -> Any: ...
 
-    def number_sum(self, w: Vector) -> requests.NumberSum:
-        span = self.loss.value_span(*self._interval(w))
-        return requests.NumberSum(self._law, span, w)
+    @abstractmethod
+    def information_sum(self, w: Vector) -> Any: ...
 
-    def matrix_sum(self, w: Vector) -> requests.MatrixSum:
-        span = self.loss.curvature_span(*self._interval(w))
-        return requests.MatrixSum(self._law, span, w)
+    @abstractmethod
+    def score_sum(self, w: Vector) -> Any: ...
 
-    def information_sum(self, w: Vector) -> requests.InformationSum:
-        span = self.loss.curvature_span(*self._interval(w))
-        return requests.InformationSum(self._law, span._replace(low=max(span.low, 0.0)), w)
+    @abstractmethod
+    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> Any: ...
 
-    def score_sum(self, w: Vector) -> requests.ScoreSum:
-        return requests.ScoreSum(self._law, self.vector_sum(w).band, w)
-
-    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> requests.StepDrops:
-        return requests.StepDrops(self._law, self._steepest, w, steps, divisors)
-
-    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> requests.LineDrops:
-        return requests.LineDrops(self._law, self._steepest, w, direction, lengths)
-
-    def residual_shares(self, w: Vector, edges: Vector) -> requests.ResidualShares:
-        return requests.ResidualShares(self._law, w, edges)
+    @abstractmethod
+    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> Any: ...
 
     def gradient(self, w: Vector) -> float:
         return self._or_published(self.vector_sum(w), 2.0 / self.problem.n)
@@ -111,6 +97,47 @@ class LinearBounds(Bounds):
         exact = replace(self.facts, arithmetic=replace(self.arithmetic, radius=0.0))
         distance = charge(request, exact, self.relation)
         return max(charged, self._stated(distance, paper) + (charged - distance))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LinearBounds(ProposedBounds):
+    """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
+
+    loss: Loss
+
+    def limited(self, limit: float) -> LinearBounds:
+        """Those of the limited loss."""
+        loss = self.loss.limited(limit)
+        return replace(self, loss=loss, problem=replace(self.problem, slope=loss.slope))
+
+    def vector_sum(self, w: Vector) -> requests.VectorSum:
+        band = self.loss.slope_band(*self._interval(w))
+        return requests.VectorSum(self._law, band, w)
+
+    def number_sum(self, w: Vector) -> requests.NumberSum:
+        span = self.loss.value_span(*self._interval(w))
+        return requests.NumberSum(self._law, span, w)
+
+    def matrix_sum(self, w: Vector) -> requests.MatrixSum:
+        span = self.loss.curvature_span(*self._interval(w))
+        return requests.MatrixSum(self._law, span, w)
+
+    def information_sum(self, w: Vector) -> requests.InformationSum:
+        span = self.loss.curvature_span(*self._interval(w))
+        return requests.InformationSum(self._law, span._replace(low=max(span.low, 0.0)), w)
+
+    def score_sum(self, w: Vector) -> requests.ScoreSum:
+        return requests.ScoreSum(self._law, self.vector_sum(w).band, w)
+
+    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> requests.StepDrops:
+        return requests.StepDrops(self._law, self._steepest, w, steps, divisors)
+
+    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> requests.LineDrops:
+        return requests.LineDrops(self._law, self._steepest, w, direction, lengths)
+
+    def residual_shares(self, w: Vector, edges: Vector) -> requests.ResidualShares:
+        return requests.ResidualShares(self._law, w, edges)
 
     @property
     def _law(self) -> Law:

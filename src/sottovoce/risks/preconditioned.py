@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.kernels.sums import LinearSums, SoftmaxSums
-    from sottovoce.privacy.softmax_bounds import SoftmaxBounds
     from sottovoce.problem import Problem
     from sottovoce.risks.bounds import LinearBounds
     from sottovoce.risks.linear import Risk
     from sottovoce.risks.softmax import SoftmaxRisk
+    from sottovoce.risks.softmax_bounds import SoftmaxBounds
 
 
 @final

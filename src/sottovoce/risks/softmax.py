@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, final
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.kernels.sums import SoftmaxSums
-from sottovoce.privacy.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
 from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.risks.over_sums import RiskOverSums
 from sottovoce.risks.preconditioned import PreconditionedRisk
+from sottovoce.risks.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +105,8 @@ class SoftmaxRisk(RiskOverSums):
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """`value` and `gradient` in one pass, to rounding the same. Exact: for the data's owner only."""
         w = self._weights(w)
-        value, gradient = self.sums.value_and_gradient(w)
+        asked = self.bounds.number_sum(w), self.bounds.vector_sum(w)
+        value, gradient = self.sums.value_and_gradient(*asked)
         return value + self.problem.penalty(w), gradient + self.problem.pull(w)
 
     def preconditioned(self, preconditioner: Preconditioner) -> PreconditionedRisk:

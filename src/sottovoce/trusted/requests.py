@@ -124,9 +124,10 @@ class ClassVector(Request):
 @final
 @dataclass(frozen=True, eq=False)
 class ClassNumber(Request):
-    """(1/n) sum of q times the softmax loss."""
+    """(1/n) sum q c, c the softmax loss within the span."""
 
     w: Vector
+    span: Span
 
 
 @final
@@ -148,16 +149,19 @@ class ClassInformation(Request):
 @final
 @dataclass(frozen=True, eq=False)
 class ClassScores(Request):
-    """(1/n) sum ss', s a record's q r (x) z or the sum of a person's."""
+    """(1/n) sum ss', s a record's q r (x) z or the sum of a person's, r = p - e_y shortened to `limit`."""
 
     w: Vector
+    limit: float
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ClassSteps(Request):
-    """(1/n) sum of q times how far the softmax loss falls along each step, over its divisor."""
+    """(1/n) sum of q times how far the softmax loss falls along each step P_j, over its divisor, each within
+    steepest ||P_j z||, P_j having a row a class."""
 
+    steepest: float
     w: Vector
     steps: Matrix
     divisors: Vector
@@ -166,8 +170,10 @@ class ClassSteps(Request):
 @final
 @dataclass(frozen=True, eq=False)
 class ClassLine(Request):
-    """(1/n) sum of q times how far the softmax loss falls at each length along the direction."""
+    """(1/n) sum of q times how far the softmax loss falls at each length gamma along the direction P, each
+    within steepest |gamma| ||P z||."""
 
+    steepest: float
     w: Vector
     direction: Vector
     lengths: Vector

@@ -245,9 +245,9 @@ BOUNDS = (
     ),
     Mutant(
         "softmax Hessian halved",
-        "risks.bounds:softmax_hessian",
-        "math.sqrt(0.5)",
-        "0.5 * math.sqrt(0.5)",
+        "privacy.charges",
+        "SPREAD = 0.5",
+        "SPREAD = 0.25",
         f"{ATTAINED} -k softmax_records",
     ),
 )
