@@ -53,31 +53,37 @@ y = np.where(X[:, 0] > 0, 1, -1)
 columns = (*(Numeric(f"x{j}", -3.0, 3.0) for j in range(3)), Categorical("c", ("u", "v")))
 schema = Schema(columns, Target("y", ("-1", "1")))
 table = {f"x{j}": X[:, j] for j in range(3)} | {"c": np.where(X[:, 1] > 0, "u", "v"), "y": y.astype(str)}
-def fits():
-    for groups in (None, np.arange(400) // 2):
-        records = sv.Records.from_arrays(X, y, radius=2.0, labels=(-1, 1), groups=groups)
-        risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-3))
-        sv.minimize(risk, budget=sv.Budget(1.0, 1e-6))
-    sv.fit(pa.table(table), schema, epsilon=1.0, delta=1e-6)
-fits()  # compiles, which takes long under a profiler
-sys.setprofile(note)
-fits()
-sys.setprofile(None)
-for name, module in list(sys.modules.items()):  # what a profiler does not see: machine code
-    if name.startswith(("sottovoce.kernels.compiled.", "sottovoce.data.compiled.", "sottovoce.trusted.")):
-        called.add(module.__file__.rpartition("/sottovoce/")[2])
-print(*sorted(called))
+def arrays(groups=None):
+    records = sv.Records.from_arrays(X, y, radius=2.0, labels=(-1, 1), groups=groups)
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-3))
+    sv.minimize(risk, budget=sv.Budget(1.0, 1e-6))
+fits = {
+    "arrays": arrays,
+    "persons": lambda: arrays(np.arange(400) // 2),
+    "table": lambda: sv.fit(pa.table(table), schema, epsilon=1.0, delta=1e-6),
+}
+for name, fit in fits.items():
+    fit()  # compiles, which takes long under a profiler
+    called.clear()
+    sys.setprofile(note)
+    fit()
+    sys.setprofile(None)
+    for loaded, module in list(sys.modules.items()):  # what a profiler does not see: machine code
+        rooms = ("sottovoce.kernels.compiled.", "sottovoce.data.compiled.", "sottovoce.trusted.")
+        if loaded.startswith(rooms):
+            called.add(module.__file__.rpartition("/sottovoce/")[2])
+    print(name, *sorted(called))
 """
 
 
 @cache
-def called() -> set[str]:
-    """Files that the three fits call or compile."""
+def called() -> dict[str, set[str]]:
+    """Files that each of the three fits calls or compiles."""
     environment = {**os.environ, "SOTTOVOCE_KERNELS": "compiled"}
     found = subprocess.run(
         [sys.executable, "-c", FITS], capture_output=True, text=True, check=True, env=environment
     )
-    return set(found.stdout.split())
+    return {line.split()[0]: set(line.split()[1:]) for line in found.stdout.splitlines()}
 
 
 def base_files() -> list[str]:
@@ -87,16 +93,6 @@ def base_files() -> list[str]:
     wings = {file.relative_to(SOURCE).as_posix() for file in SOURCE.glob("accounting/*/*.py")}
     modules = {file.relative_to(SOURCE).as_posix() for file in SOURCE.glob("autodiff/*.py")}
     return sorted({*names, *wings, *modules, *SINGLE})
-
-
-def rooms() -> list[str]:
-    """The files of the base that the three fits enter."""
-    return sorted(set(base_files()) & called())
-
-
-def outside() -> list[str]:
-    """What the fits call besides: a defect there costs accuracy."""
-    return sorted(called() - set(base_files()))
 
 
 def lines(name: str) -> int:
@@ -123,12 +119,16 @@ def text() -> str:
 
 
 def counted() -> str:
-    """What the three fits enter, inside the base and outside."""
-    inside, others = rooms(), outside()
-    return (
-        f"{len(inside)} files of the base, {sum(map(lines, inside)):,} lines; "
-        f"{len(others)} files outside, {sum(map(lines, others)):,} lines"
-    )
+    """What each fit and all of them enter, inside the base and outside, where a defect costs accuracy."""
+    base, fits = set(base_files()), called()
+    rows = []
+    for name, files in {**fits, "all three": set().union(*fits.values())}.items():
+        inside, others = sorted(files & base), sorted(files - base)
+        rows.append(
+            f"{name}: {len(inside)} files of the base, {sum(map(lines, inside)):,} lines; "
+            f"{len(others)} files outside, {sum(map(lines, others)):,} lines"
+        )
+    return "\n".join([*rows, "", "arrays, in the base:", table(sorted(fits["arrays"] & base))])
 
 
 if __name__ == "__main__":

@@ -138,7 +138,8 @@ def run_of(loss, t, labels, weights=NO_WEIGHTS):
     highest = min(loss.ceiling / heaviest, 1e59)
     clamps = contributions.Clamps.of(band, Span(-highest, highest))
     call = contributions.Call.of(law, "tangents")
-    total = contributions.tangent(call, clamps, t, labels, weights, slopes, np.empty_like(t))
+    rooms = np.empty_like(t), np.empty(t.size, np.int32)
+    total = contributions.tangent(call, clamps, t, labels, weights, slopes, *rooms)
     bent = contributions.Clamps.of(None, Span(-loss.curvature_low / heaviest, loss.curvature_high / heaviest))
     contributions.curvatures(contributions.Call.of(law, "curvatures"), bent, t, labels, bends)
     return total, slopes, bends

@@ -20,6 +20,7 @@ from sottovoce.kernels.compiled.products import dense_gather, dense_times, spars
 from sottovoce.kernels.compiled.simd import WIDTH
 from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.jit import compiled
+from sottovoce.trusted.laws import Law
 
 _RUN_ENTRIES = 2**13
 """Entries of a run: 32 KB of float32."""
@@ -31,13 +32,28 @@ _RUNS = 32
 class CompiledBlockKernel(BlockKernel, ABC):
     """Which loop of the law each sum takes, and sums along a line, for which rows are no longer needed."""
 
+    def __init__(self, law: Law) -> None:
+        super().__init__(law)
+        self._calls: dict[str, Call] = {}
+        self._held: tuple[Band | None, Span | None, Clamps] | None = None
+
     @final
     def _tangent_call(self, sloped: bool, valued: bool) -> Call:
         return self._call("tangents" if sloped and valued else "slopes" if sloped else "values")
 
     @final
     def _call(self, which: str) -> Call:
-        return Call.of(self._law, which)
+        """Made once a pass: every block takes the same."""
+        if which not in self._calls:
+            self._calls[which] = Call.of(self._law, which)
+        return self._calls[which]
+
+    @final
+    def _clamps(self, band: Band | None, span: Span | None) -> Clamps:
+        held = self._held
+        if held is None or held[0] is not band or held[1] is not span:
+            self._held = held = (band, span, Clamps.of(band, span))
+        return held[2]
 
     @final
     def marks(self, here: Vector, targets: Vector) -> Vector:
@@ -66,12 +82,12 @@ class DenseBlockKernel(CompiledBlockKernel):
 
     def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
         X, targets, weights = block.features, block.targets, or_none(block.weights)
-        law, clamps = self._tangent_call(band is not None, span is not None), Clamps.of(band, span)
+        law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
         _dense_tangent(law, clamps, X, targets, weights, w, band is not None, span is not None, total)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        clamps = Clamps.of(None, span)
+        clamps = self._clamps(None, span)
         _dense_curvatures(self._call("curvatures"), clamps, block.features, block.targets, w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
@@ -88,7 +104,7 @@ class SparseBlockKernel(CompiledBlockKernel):
     """CSR rows with float32 entries, read where they are."""
 
     def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
-        law, clamps = self._tangent_call(band is not None, span is not None), Clamps.of(band, span)
+        law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
         t, weights = self._arguments(block, w), or_none(block.weights)
         slopes = np.empty_like(t)
         total[-1] += _tangent(
@@ -102,7 +118,7 @@ class SparseBlockKernel(CompiledBlockKernel):
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         t = self._arguments(block, w)
         out = np.empty_like(t)
-        contributions.curvatures(self._call("curvatures"), Clamps.of(None, span), t, block.targets, out)
+        contributions.curvatures(self._call("curvatures"), self._clamps(None, span), t, block.targets, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
@@ -159,6 +175,7 @@ def _dense_tangent(
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     t, slopes, values = np.empty(run), np.empty(run), np.empty(run)
+    places = np.empty(run, np.int32)
     sums = np.zeros(-(-dim // WIDTH) * WIDTH)
     value = 0.0
     for first in range(0, n, run):
@@ -168,9 +185,9 @@ def _dense_tangent(
         dense_times(x, first, last, w, here)
         contributions.place(law, here, labels)
         if sloped and valued:
-            value += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+            value += contributions.tangent(law, clamps, here, labels, counts, factors, values, places)
         elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors)
+            contributions.slope(law, clamps, here, labels, counts, factors, places)
         else:
             value += contributions.value(law, clamps, here, labels, counts, values)
         if sloped:
@@ -241,16 +258,16 @@ def _tangent(
     sloped: bool,
     valued: bool,
 ) -> float:
-    values = np.empty(RUN)
+    values, places = np.empty(RUN), np.empty(RUN, np.int32)
     total = 0.0
     for first in range(0, t.size, RUN):
         last = min(t.size, first + RUN)
         here, labels, factors = t[first:last], targets[first:last], slopes[first:last]
         counts = weights[first:last]
         if sloped and valued:
-            total += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+            total += contributions.tangent(law, clamps, here, labels, counts, factors, values, places)
         elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors)
+            contributions.slope(law, clamps, here, labels, counts, factors, places)
         else:
             total += contributions.value(law, clamps, here, labels, counts, values)
         if sloped:

@@ -30,13 +30,13 @@ class CompactBlockKernel(CompiledBlockKernel):
 
     def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
         length, sloped, valued = block.features.layout.block_length, band is not None, span is not None
-        law, clamps = self._tangent_call(sloped, valued), Clamps.of(band, span)
+        law, clamps = self._tangent_call(sloped, valued), self._clamps(band, span)
         counts = or_none(block.weights)
         _tangent(law, clamps, *_parts(block), counts, length, w, sloped, valued, total)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        _curvatures(self._call("curvatures"), Clamps.of(None, span), *_parts(block), w, out)
+        _curvatures(self._call("curvatures"), self._clamps(None, span), *_parts(block), w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
@@ -74,6 +74,7 @@ def _tangent(
     short, table = np.empty(count), np.empty(plan.rooms[-1])
     tables(plan, w, short, table)
     t, slopes, values = np.empty(width), np.zeros(width), np.empty(width)
+    bands = np.empty(width, np.int32)
     sums, bins, value = np.empty(count * WIDTH), np.empty(COPIES * plan.rooms[-1]), 0.0
     for tile in range(tiles):
         first = tile * width
@@ -88,9 +89,9 @@ def _tangent(
         counts = weights[first:last]
         contributions.place(law, here, labels)
         if sloped and valued:
-            value += contributions.tangent(law, clamps, here, labels, counts, factors, values)
+            value += contributions.tangent(law, clamps, here, labels, counts, factors, values, bands)
         elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors)
+            contributions.slope(law, clamps, here, labels, counts, factors, bands)
         else:
             value += contributions.value(law, clamps, here, labels, counts, values)
         if sloped:

@@ -85,22 +85,24 @@ def chain(law: Call, slopes: Any, targets: Any) -> None:
 
 
 @compiled()
-def tangent(law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any, values: Any) -> float:
+def tangent(
+    law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any, values: Any, places: Any
+) -> float:
     """Sum of values over a run, first derivatives in `slopes`: both clamped, then times what records count.
 
-    `weights`, here and below, is empty where records have none; `values` and the `rooms` below are room for a
-    run."""
+    `weights`, here and below, is empty where records have none; `values`, `places` and the `rooms` below are
+    room for a run."""
     evaluate_two(law.address, t, targets, law.numbers, values[: t.size], slopes)
-    clamp_to_band(clamps, t, slopes)
+    clamp_to_band(clamps, t, slopes, places)
     count(law, slopes, targets, weights)
     return clamped_sum(law, clamps, values[: t.size], targets, weights)
 
 
 @compiled()
-def slope(law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any) -> None:
+def slope(law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any, places: Any) -> None:
     """First derivatives alone."""
     evaluate_one(law.address, t, targets, law.numbers, slopes)
-    clamp_to_band(clamps, t, slopes)
+    clamp_to_band(clamps, t, slopes, places)
     count(law, slopes, targets, weights)
 
 
@@ -179,13 +181,12 @@ def clamp(c: Any, low: float, high: float) -> None:
 
 
 @compiled()
-def clamp_to_band(clamps: Clamps, t: Any, c: Any) -> None:
+def clamp_to_band(clamps: Clamps, t: Any, c: Any, places: Any) -> None:
     """c within the band of its bin; the outer bins take what lies beyond, and no number is lo.
 
     Bins first, which go several at a time, then bounds, which are looked up: half as long as both at once."""
     lo, hi, first, per = clamps.lo, clamps.hi, clamps.first, clamps.per
     last = np.float64(lo.size - 1)
-    places = np.empty(t.size, np.int32)
     for i in range(t.size):
         at = (t[i] - first) * per
         at = at if at >= 0.0 else 0.0
