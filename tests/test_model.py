@@ -52,6 +52,24 @@ def test_a_model_survives_the_round_trip_exactly(schema: Schema, data: Path, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
 
 
+def test_a_budget_is_given_whole_or_by_its_numbers(data: Path) -> None:
+    options: dict[str, object] = {"method": "majorize", "simulate": 0}
+    numbers = fitting.fit(data, TWO, epsilon=2.0, delta=1e-5, relation="zero-out", **options)  # type: ignore[arg-type]
+    whole = fitting.fit(data, TWO, budget=sv.Budget(2.0, 1e-5, "zero-out"), **options)  # type: ignore[arg-type]
+    assert whole.result.weights.tolist() == numbers.result.weights.tolist()
+    assert whole.result.guarantee == numbers.result.guarantee
+    for said in (
+        {"budget": sv.Budget(2.0, 1e-5), "epsilon": 2.0},
+        {"budget": sv.Budget(2.0, 1e-5), "relation": "zero-out"},
+        {"budget": 2.0},
+        {"epsilon": 2.0},
+        {"delta": 1e-5},
+        {},
+    ):
+        with pytest.raises(sv.errors.ParameterError):
+            fitting.fit(data, TWO, **said)
+
+
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_model_learns_what_is_there(schema: Schema, data: Path) -> None:
     model = fitted(data, schema)

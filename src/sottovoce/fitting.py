@@ -68,9 +68,10 @@ def fit(
     table: Any,
     schema: Schema | str | os.PathLike[str],
     *,
-    epsilon: float,
-    delta: float | str,
-    relation: str = "replace-one",
+    budget: Budget | None = None,
+    epsilon: float | None = None,
+    delta: float | str | None = None,
+    relation: str | None = None,
     person: str | None = None,
     persons: int | None = None,
     weight: str | None = None,
@@ -102,27 +103,59 @@ def fit(
     resume: str | Resume | None = None,
     clock: Callable[[], datetime] = now,
 ) -> Model:
-    """Train on a table with (epsilon, delta)-differential privacy, see `Budget`.
+    """Train on a table with (epsilon, delta)-differential privacy.
 
-    A table is the path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. The
-    schema, or its path, must declare a target: classes (loss "logistic" unless told otherwise; more than two
-    train a softmax under one budget), a range (loss "pseudo-huber", on the range mapped to [-1, 1]), counts
-    (loss "poisson"), or a time to event, of which each record becomes a row for each declared interval at
-    risk. A loss may carry its parameter, as in "cauchy:0.2". `model`: "linear"; "additive",
-    where every number is a curve over its declared range; or "auto", where those are that are worth it. A
-    small part of the budget then asks how records spread over each column, which the model holds as
-    `marginals`, and by "auto" which columns bend; with `inference`, "auto" bends those declared alone. A
-    Parquet file need not fit into memory: `spool` is as for `Records.from_parquet`. `dask` is the address of
-    a scheduler whose workers read such a file and keep its rows; `workers` starts so many processes here.
-    `person` names the column of people's keys, if the schema does not; `persons` declares how many there are,
-    as zero-out demands. `weight` names the column of what rows count, up to the declared `weight_cap`, and
-    `class_weight` = {label: weight} what those of a class do, in place of what the schema says. With
-    `inference` a run of which no coefficient is expected to be determined is refused before it is charged,
-    unless `anyway`. `evaluate` is a share of the rows, or persons, to hold out and of the budget to measure
-    the model on them. `delimiter` and `decimal` are the marks of a CSV file: none of its records decides
-    them. `purpose` and `contact` go into the model file and its report. `resume` goes on with a
-    run on the same table under the same declarations. All else is as for `minimize`. The model holds what was
-    released and what was declared, nothing else."""
+    The model holds what was released and what was declared, nothing else. Whatever public facts can refuse is
+    refused before the first charge.
+
+    Args:
+        table: The path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. A
+            Parquet file need not fit into memory.
+        schema: A `Schema` or its path. It declares a target: classes, of which more than two train a softmax
+            under one budget; a range, mapped to [-1, 1]; counts; or a time to event, of which each record
+            becomes a row for each declared interval at risk.
+        budget: The promise. Or say it by the next three.
+        epsilon: As in `Budget`.
+        delta: As in `Budget`, or "1/n" or "1/n^p" of the number of records.
+        relation: As in `Budget`: "replace-one" unless said otherwise, or "zero-out".
+        person: The column of people's keys, if the schema does not name it.
+        persons: How many people there are, as zero-out demands.
+        weight: The column of what rows count, in place of the schema's.
+        weight_cap: The most that a row counts.
+        class_weight: What the rows of a class count, in place of what the schema says.
+        dataset: The name of the table in model and report.
+        loss: "logistic" for classes, "pseudo-huber" for a range, "poisson" for counts unless named; with a
+            parameter as in "cauchy:0.2".
+        model: "linear"; "additive", where every number is a curve over its declared range; or "auto", where
+            those are that are worth it. A small part of the budget then asks how records spread over each
+            column, which the model holds as `marginals`, and by "auto" which columns bend; with `inference`,
+            "auto" bends those declared alone.
+        regularizer: "l2" or "tukey".
+        strength: Of the regularizer.
+        method: As for `minimize`.
+        tolerance: As for `minimize`.
+        inference: The part of the budget kept for standard errors, tests and intervals. A run of which no
+            coefficient is expected to be determined is refused.
+        robust: Whether they are to hold where the model does not.
+        anyway: Run even where no coefficient is expected to be determined.
+        evaluate: A share of rows, or persons, to hold out, and of the budget to measure the model on them.
+        purpose: What the model is for; goes into its file, its report and the ledger.
+        contact: Whom to ask; goes into the model file and its report.
+        ledger: As for `minimize`.
+        simulate: As for `minimize`.
+        confidence: As for `minimize`.
+        invalid: "raise" refuses a table with unusable rows; "zero" blanks them, and takes unusable fields for
+            missing.
+        delimiter: The mark between fields of a CSV file: none of its records decides it.
+        decimal: The decimal mark of a CSV file, likewise.
+        dask: The address of a scheduler whose workers read a Parquet file and keep its rows.
+        workers: So many worker processes are started here.
+        spool: As for `Records.from_parquet`.
+        progress: Whether a bar shows how far reading and training are.
+        resume: Goes on with a run on the same table under the same declarations.
+        clock: Says what day goes into the model file.
+    """
+    promise = promised(budget, epsilon, delta, relation)
     for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
         writable(name, text)
     if not isinstance(schema, Schema):
@@ -186,8 +219,8 @@ def fit(
 
         risk = risk_over(coded(schema) if bent else schema)
         n = parting.n if parting is not None and share else risk.n
-        whole = Budget(epsilon, declared_delta(delta, n), relation)
-        budget, kept = parts(whole, share) if share else (whole, whole)
+        whole = promise(n)
+        training, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
         if share and parting is not None:
@@ -195,12 +228,12 @@ def fit(
             if few := too_few(kept, out, unit, len(aim.classes or ())):
                 warnings.warn(few, AccuracyWarning, stacklevel=2)
         chooses = model == "auto" and bent != declared_curves(schema)
-        staged = Additive(schema, risk, risk_over, budget, names=bent, chooses=chooses) if bent else None
+        staged = Additive(schema, risk, risk_over, training, names=bent, chooses=chooses) if bent else None
         asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:
             named = chosen_loss(loss, aim)
             require_determined(
-                coefficient_forecast(schema, named, risk.problem, budget, asked.share, robust=robust)
+                coefficient_forecast(schema, named, risk.problem, training, asked.share, robust=robust)
             )
         oracle = None
         if share:
@@ -210,7 +243,7 @@ def fit(
             )
         result = minimize(
             staged or risk,
-            budget=budget,
+            budget=training,
             method=method,
             tolerance=tolerance,
             inference=asked,
@@ -245,8 +278,21 @@ def fit(
             return trained
         people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
         measured = figures(trained, test.features, test.target, budget=kept, oracle=oracle, **people)
-        said = () if result.simulated else (together(whole, budget, kept, measured[0].n, unit),)
+        said = () if result.simulated else (together(whole, training, kept, measured[0].n, unit),)
         return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
+
+
+def promised(
+    budget: Budget | None, epsilon: float | None, delta: float | str | None, relation: str | None
+) -> Callable[[int], Budget]:
+    """The budget for n records or persons: given whole or by its numbers, and not both ways."""
+    if budget is not None:
+        if not isinstance(budget, Budget) or (epsilon, delta, relation) != (None, None, None):
+            raise ParameterError("budget is a Budget and holds epsilon, delta and relation: give no other.")
+        return lambda n: budget
+    if epsilon is None or delta is None:
+        raise ParameterError("say budget=sv.Budget(epsilon=1.0, delta=1e-6), or epsilon= and delta=.")
+    return lambda n: Budget(epsilon, declared_delta(delta, n), relation or "replace-one")
 
 
 def timed(model: str, *, evaluated: bool, dask: bool) -> str:
