@@ -120,12 +120,12 @@ def test_the_command_line_plans_fits_and_evaluates_counts_and_scales(tmp_path: P
     fitting = ["fit", data, *schema, *budget, "--simulate", "0"]
     fitted = run.invoke(app, [*fitting, "--evaluate", "0.2", "--json", "-o", str(tmp_path / "m.json")])
     assert fitted.exit_code == 0, fitted.output
-    assert set(json.loads(fitted.output)["figures"]) == {"absolute error", "deviance"}
+    assert set(json.loads(fitted.stdout)["figures"]) == {"absolute error", "deviance"}
     found = run.invoke(
         app, ["evaluate", str(tmp_path / "m.json"), data, *budget, "--simulate", "0", "--json"]
     )
     assert found.exit_code == 0, found.output
-    assert {"absolute error", "deviance"} <= set(json.loads(found.output))
+    assert {"absolute error", "deviance"} <= set(json.loads(found.stdout))
     ranged = (tmp_path / "s.toml").read_text().replace('type = "count"', "low = 0")
     (tmp_path / "s.toml").write_text(ranged)
     model = tmp_path / "cauchy.json"
