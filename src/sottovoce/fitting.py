@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 LOGISTIC = "logistic"
 ROBUST = "pseudo-huber"
 POISSON = "poisson"
+CLOGLOG = "cloglog"
 
 
 def now() -> datetime:
@@ -366,8 +367,13 @@ def _named_loss(text: str | None, aim: Target) -> tuple[str, losses.Loss]:
                 "high of a number, and no count."
             )
         return POISSON, losses.Poisson(aim.high)
-    if aim.survival is not None and text not in (None, LOGISTIC):
-        raise ParameterError(f"loss {text!r} does not fit a time to event; its link says the rest.")
+    if aim.survival is not None:
+        named = LOGISTIC if aim.survival.link == "logit" else CLOGLOG
+        if text not in (None, named):
+            raise ParameterError(
+                f"loss {text!r} does not fit a time to event, whose link says it: {named!r}."
+            )
+        return named, losses.by_name(named)
     name = text or (LOGISTIC if aim.classes is not None else ROBUST)
     loss = losses.by_text(name)
     wanted = losses.Kind.MARGIN if aim.classes is not None else losses.Kind.RESIDUAL

@@ -124,12 +124,15 @@ class Model(ShownModel):
     @property
     def predict_proba(self) -> Callable[[Any], Matrix]:
         """Probability of each class, columns in the order of classes_; the logistic loss alone gives them."""
-        if not self.is_classifier or self.loss != "logistic":
+        if not self.is_classifier or self.loss not in ("logistic", "cloglog"):
             raise AttributeError('this model gives no probabilities. Fit a classifier with loss "logistic".')
         return self._chances
 
     def _chances(self, table: Any) -> Matrix:
         scores = self.decision_function(table)
+        if self.loss == "cloglog":
+            stays = np.exp(-np.exp(np.minimum(scores, 700.0)))
+            return np.column_stack([stays, 1.0 - stays])
         if scores.ndim == 1:
             return np.exp(-np.logaddexp(0.0, np.column_stack([scores, -scores])))
         return np.asarray(np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)))

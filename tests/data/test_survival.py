@@ -149,6 +149,7 @@ def test_rows_of_a_declared_person_share_what_it_counts() -> None:
         {"time": "died"},
         {"entry": 3},
         {"classes": ["a", "b", "c"]},
+        {"classes": ["a", "a"]},
         {"typical": 2.0},
     ],
 )
@@ -191,6 +192,50 @@ def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
     assert (np.diff(model.survival(rows), axis=1) < 0.0).all()
     np.testing.assert_allclose(model.survival(rows), truth, atol=0.15)
     assert sv.Model.from_dict(json.loads(json.dumps(model.to_dict()))).schema == model.schema
+
+
+def test_the_second_value_is_the_event_whatever_it_is_called() -> None:
+    """ "died" sorts before "survived", and 1 may be the one that stays."""
+    expected = rows_of(FEW, declared())
+    words = FEW.assign(died=FEW.died.map({"no": "survived", "yes": "died"}))
+    assert rows_of(words, declared({"classes": ["survived", "died"]})) == expected
+    numbers = FEW.assign(died=FEW.died.map({"no": 1, "yes": 0}))
+    schema = declared({"classes": [1, 0]})
+    assert rows_of(numbers, schema) == expected
+    assert rows_of(pa.Table.from_pandas(numbers), schema) == expected
+    assert sv.Schema.from_dict(schema.to_dict()) == schema
+
+
+def test_the_complementary_log_log_gives_hazard_ratios() -> None:
+    """Times of proportional hazards, cut by the grid: intervals of five standard errors and more hold the
+    logarithm of their ratio, and curves e^-t/mean, but for odds below 1e-6."""
+    rng, n = np.random.default_rng(3), 8_000
+    arm = rng.choice(["control", "treated"], n)
+    days = rng.exponential(600.0 * np.where(arm == "treated", 2.0, 1.0)) + 1e-6
+    left = rng.uniform(100, 900, n)
+    table = pd.DataFrame(
+        {
+            "age": rng.uniform(40, 80, n),
+            "arm": arm,
+            "days": np.minimum(days, left),
+            "died": np.where(days < left, "yes", "no"),
+        }
+    )
+    schema = declared({"link": "cloglog", "typical": 0.15})
+    found = sv.fit(table, schema, epsilon=6.0, delta=1e-6, inference=0.4, simulate=0)
+    line = next(line for line in found.summary(level=1.0 - 1e-6).lines if line.term == "arm=treated")
+    assert line.low <= -np.log(2.0) <= line.high
+    assert line.high - line.low < 2.0
+    assert "hazard ratio" in str(found.summary(exp=True))
+    rows = pd.DataFrame({"age": [60.0], "arm": ["control"]})
+    curve = found.survival_curves(rows, level=1.0 - 1e-6)[0]
+    truth = np.exp(-np.array(GRID) / 600.0)
+    assert (curve[:, 1] <= truth).all()
+    assert (truth <= curve[:, 2]).all()
+    chances = found.predict_proba(rows.assign(interval="to 90"))
+    assert chances[0, 0] == pytest.approx(found.survival(rows)[0, 0])
+    with pytest.raises(ParameterError):
+        found.to_sql("t")
 
 
 def test_what_is_not_offered_is_refused_before_any_charge() -> None:

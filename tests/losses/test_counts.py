@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -202,3 +203,30 @@ def test_what_is_no_bounded_count_is_refused() -> None:
     for target, loss in (((-1, 20), "poisson"), ((0, 0.5), "poisson"), ((0, 20), Poisson(10.0))):
         with pytest.raises(ParameterError, match=r"target=\(0, 20\)"):
             sv.PrivateRegressor(delta=1e-5, target=target, loss=loss).fit(X, [0, 1, 2])  # type: ignore[arg-type]
+
+
+def of_event(t: mpf, y: int) -> mpf:
+    """The complementary log-log, written once more."""
+    return -mpmath.log(1 - mpmath.exp(-mpmath.exp(t))) if y else exact(t)
+
+
+def test_the_complementary_log_log_is_its_definition_and_keeps_its_constants() -> None:
+    law, loss = losses.Cloglog().law, losses.Cloglog()
+    grid = np.concatenate([np.linspace(-30.0, -1e-3, 60), np.linspace(1e-3, 3.5, 40)])
+    with mp.workdps(60):
+        for y in (0, 1):
+            labels = np.full(grid.size, float(y))
+            found = law.values(grid, labels), law.slopes(grid, labels), law.curvatures(grid, labels)
+            for order, seen in enumerate(found):
+                wanted = [
+                    float(mpmath.diff(partial(of_event, y=y), mpf(t), order, h=mpf(10) ** -30))
+                    for t in grid.tolist()
+                ]
+                assert seen == pytest.approx(wanted, rel=1e-6, abs=1e-12)
+    t = np.linspace(-400.0, 400.0, 200_001)
+    for y in (0.0, 1.0):
+        labels = np.full(t.size, y)
+        slopes, bends = law.slopes(t, labels), law.curvatures(t, labels)
+        assert np.isfinite(law.values(t, labels)).all()
+        assert (np.abs(slopes) <= loss.slope).all()
+        assert ((bends >= 0.0) & (bends <= loss.curvature_high)).all()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sottovoce.arrays import Vector
 from sottovoce.data.cell import Label
 from sottovoce.data.reading import Reading
-from sottovoce.data.survival import Survival
+from sottovoce.data.survival import HAPPENED, Survival
 from sottovoce.data.targets import Classes, Range
 from sottovoce.data.weights import declared_class_weights
 from sottovoce.errors import ParameterError
@@ -219,10 +219,10 @@ class Target:
             object.__setattr__(self, "high", declared.high)
         if self.class_weight is not None:
             object.__setattr__(self, "class_weight", self._declared_weights())
-        if self.survival is not None and (len(self.classes or ()) != 2 or self.class_weight is not None):
+        if self.survival is not None and (self.classes != HAPPENED or self.class_weight is not None):
             raise ParameterError(
-                f"target {self.name!r}: a time to event has two classes, that it did not happen and that it "
-                "did, in this order, and no class_weight."
+                f"target {self.name!r}: a time to event has the classes {HAPPENED} and no class_weight; what "
+                "the column holds is said by its events."
             )
 
     def _declare_count(self) -> None:
@@ -297,8 +297,8 @@ class Target:
 
     @property
     def labels(self) -> tuple[Label, ...] | None:
-        """Declared classes; None where a number is read."""
-        return self.classes
+        """Declared values of the column; None where a number is read."""
+        return self.classes if self.survival is None else self.survival.events
 
     def reordered(self, classes: tuple[Label, ...]) -> Target:
         """The same classes in another order, each with its weight."""
@@ -347,7 +347,7 @@ class Target:
             usual = {} if self.typical is None else {"typical": self.typical}
             entry = {} if self.survival.entry is None else {"entry": self.survival.entry}
             told = {"time": self.survival.time, **entry, "grid": list(self.survival.grid)}
-            told |= {"link": self.survival.link, "classes": list(self.classes)}
+            told |= {"link": self.survival.link, "classes": list(self.survival.events)}
             return {"event": self.name, "type": "survival", **told, **usual}
         if self.classes is not None:
             weights = {} if self.class_weight is None else {"class_weight": list(self.class_weight)}

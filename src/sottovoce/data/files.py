@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
-from sottovoce.data.survival import PERSON, Periods
+from sottovoce.data.survival import HAPPENED, PERSON, Periods
 from sottovoce.data.tables import Rule, Table, encoded_columns, encoded_rows
 from sottovoce.errors import DataError, ParameterError
 
@@ -156,6 +157,9 @@ def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
 
     classes: Any = aim.classes
     assert table.target is not None
+    if aim.survival is not None and aim.survival.link == "cloglog":
+        struck = (table.target == HAPPENED[1]).astype(np.float64)
+        table, aim, classes = replace(table, target=struck), Target(aim.name, high=1.0, count=True), None
     return Records.from_arrays(
         table.features,
         table.target if classes else aim.scaled(table.target),

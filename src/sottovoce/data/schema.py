@@ -251,7 +251,7 @@ class Schema:
     def labels_of(self, name: str) -> tuple[Label, ...] | None:
         """Declared categories or classes of a column; None where it is declared a number."""
         if self.target is not None and self.target.name == name:
-            return self.target.classes
+            return self.target.labels
         named = [column for column in self.columns if column.source == name]
         return named[0].labels if named else None
 

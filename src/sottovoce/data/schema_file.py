@@ -13,7 +13,7 @@ from typing import Any
 from sottovoce.data.columns import Categorical, Column, Target
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
-from sottovoce.data.survival import Survival
+from sottovoce.data.survival import HAPPENED, Survival
 from sottovoce.data.template import quoted
 from sottovoce.errors import ParameterError, meant
 
@@ -92,9 +92,9 @@ def _survival_of(raw: object) -> Target:
     for name in (time, part.get("entry", time)):
         if not isinstance(name, str) or not name:
             raise ParameterError(f"{where}: time and entry must name columns.")
-    survival = Survival(time, grid, **chosen)
-    classes = tuple(part.get("classes", ("no", "yes")))
-    return Target(event, classes, typical=part.get("typical"), survival=survival)
+    if "classes" in part:
+        chosen["events"] = part["classes"]
+    return Target(event, HAPPENED, typical=part.get("typical"), survival=Survival(time, grid, **chosen))
 
 
 def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:

@@ -1,10 +1,10 @@
 """Time to event on a declared grid: a record becomes a row for each interval in which it is at risk.
 
-The hazard of an interval, the chance of the event among those who reach it, has a linear logit, so that the
-likelihood is that of a logistic model of these rows. Each row counts 1/K of its person, K the number of
-intervals, or 1/m where a person has m > K rows: the rows of the likelihood count alike, and no person counts
-more than 1 in any sum (`Persons.shares`). Rows are made chunk by chunk while a table is read, from one record
-at a time; grid and horizon are public.
+The hazard of an interval, the chance of the event among those who reach it, has a linear logit or
+complementary log-log, so that the likelihood is that of a model of two classes over these rows. Each row
+counts 1/K of its person, K the number of intervals, or 1/m where a person has m > K rows: the rows of the
+likelihood count alike, and no person counts more than 1 in any sum (`Persons.shares`). Rows are made chunk
+by chunk while a table is read, from one record at a time; grid and horizon are public.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
 from sottovoce.data import cells
+from sottovoce.data.cell import Label
 from sottovoce.data.sources import Chunk, Source
+from sottovoce.data.targets import Classes
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
 
 INTERVAL, PERSON, AT_RISK = "interval", "sottovoce person", "sottovoce rows at risk"
-LINKS = ("logit",)
+LINKS = ("logit", "cloglog")
+HAPPENED = ("no", "yes")
+"""Classes of the rows of a time to event, whatever the table calls them."""
 MOST_INTERVALS = 200
 
 
@@ -35,12 +39,15 @@ MOST_INTERVALS = 200
 class Survival:
     """`time` is the column of when the event happened or a record was last seen, from 0 on; `grid` has the
     ends of the intervals, the last of which is the horizon; `entry` is the column of when it came under
-    observation (left truncation), 0 unless said; `link` of the hazard."""
+    observation (left truncation), 0 unless said; `link` of the hazard: "logit", or "cloglog", with which
+    coefficients are logarithms of hazard ratios. `events` are the two values of the event's column: that it
+    did not happen, and that it did."""
 
     time: str
     grid: tuple[float, ...]
     entry: str | None = None
     link: str = LINKS[0]
+    events: tuple[Label, ...] = HAPPENED
 
     def __post_init__(self) -> None:
         where = "survival: grid"
@@ -50,6 +57,9 @@ class Survival:
         if not numbers or any(not low < high < 1e30 for low, high in pairwise((0, *self.grid))):
             raise ParameterError(f"{where} must hold numbers above 0, each larger than the one before.")
         object.__setattr__(self, "grid", tuple(map(float, self.grid)))
+        object.__setattr__(self, "events", Classes.declare(self.events).labels)
+        if len(self.events) != 2:
+            raise ParameterError("survival: classes must be two, that it did not happen and that it did.")
         if self.link not in LINKS:
             raise ParameterError(f"survival: link must be one of {', '.join(LINKS)}.")
         if len(set(self.intervals)) < len(self.grid):
@@ -110,7 +120,6 @@ class Periods(Source):
 
     def _expanded(self, n: int, column_of: Callable[[str], Any]) -> Chunk:
         schema, survival, aim = self._schema, self._survival, self._aim
-        assert aim.classes is not None
         if self.typed:
             from sottovoce.data.encoding import require_type
 
@@ -118,7 +127,7 @@ class Periods(Source):
                 require_type(column_of(name), schema, name)
         until = schema.numbers(column_of(survival.time))
         since = np.zeros(n) if survival.entry is None else schema.numbers(column_of(survival.entry))
-        codes = schema.reading(aim).codes(column_of(aim.name), aim.classes)
+        codes = schema.reading(aim).codes(column_of(aim.name), survival.events)
         usable = np.isfinite(until) & (until > 0.0) & np.isfinite(since) & (codes >= 0)
         happened = np.asarray(codes == 1)
         inside = survival.at_risk(since, until, happened) & usable[:, None]
@@ -130,7 +139,7 @@ class Periods(Source):
         weights: Vector = counted.astype(np.float64)
         if schema.weight is not None:
             weights = np.asarray(np.where(counted, schema.numbers(column_of(schema.weight)), 0.0))
-        labels = np.array([*aim.classes, None], dtype=object)
+        labels = np.array([*HAPPENED, None], dtype=object)
         first = self.records
         built: dict[str, Callable[[], Any]] = {
             INTERVAL: lambda: np.array(survival.intervals)[places],

@@ -15,6 +15,7 @@ from sottovoce.inference.request import Inference
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
+    from sottovoce.data.columns import Target
     from sottovoce.data.schema import Schema
     from sottovoce.problem import Problem
 
@@ -40,7 +41,7 @@ def coefficient_forecast(
         Inference(share, robust, asked_in(schema)),
         prior=Prior.of(
             problem,
-            target.high if target.count else None,
+            _highest(target),
             _HAZARD if target.survival and target.typical is None else target.typical,
             _WEIGHT if schema.weighed_by or target.survival else 1.0,
             1 if target.survival is None else len(target.survival.grid),
@@ -48,6 +49,13 @@ def coefficient_forecast(
         mu=mu_of(budget.epsilon, budget.delta),
         relation=budget.relation,
     )
+
+
+def _highest(target: Target) -> float | None:
+    """The largest count, in units of which slopes are; an event by the complementary log-log is one of 1."""
+    if target.survival is not None and target.survival.link == "cloglog":
+        return 1.0
+    return target.high if target.count else None
 
 
 def require_determined(expected: CoefficientForecast | None) -> None:

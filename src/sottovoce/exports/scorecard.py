@@ -54,6 +54,11 @@ class Scorecard:
             "sottovoce": model.versions.get("sottovoce", ""),
         }
         highest = model.schema.target.high if model.is_count else None
+        if model.loss == "cloglog":
+            raise ParameterError(
+                "exports know the logit alone, and this model's hazards have a complementary log-log. Use "
+                'the model file, or fit with link = "logit".'
+            )
         chances = hasattr(model, "predict_proba")
         return cls(model.schema, classes, chances, weights, constants, facts, highest)
 

@@ -30,14 +30,24 @@ def survival(model: Model, table: Any) -> Matrix:
         model.decision_function(encoded_table(model.schema, AtInterval(source, name), np.float64))
         for name in target.survival.intervals
     ]
-    return np.asarray(np.exp(-np.cumsum(np.logaddexp(0.0, np.column_stack(scores)), axis=1)))
+    lost, _ = hazards(target.survival.link, np.column_stack(scores))
+    return np.asarray(np.exp(-np.cumsum(lost, axis=1)))
+
+
+def hazards(link: str, scores: Matrix) -> tuple[Matrix, Matrix]:
+    """-log(1 - h) of each score and its derivative: log(1 + e^s) and h, or e^s both."""
+    if link == "cloglog":
+        risen = np.exp(np.minimum(scores, 700.0))
+        return risen, risen
+    return np.logaddexp(0.0, scores), np.exp(-np.logaddexp(0.0, -scores))
 
 
 def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
     """For each row of a table and each interval's end the chance to live past it, and its lower and upper
     end: rows by intervals by 3; NaN where it is not determined.
 
-    log S = sum of log(1 - h) moves by -(sum of h x) dw; ends are those of log S."""
+    log S = sum of log(1 - h) moves by -(sum of h x) dw, with the complementary log-log by -(sum of e^s x) dw;
+    ends are those of log S."""
     from scipy import special
 
     from sottovoce.inference.estimate import OneStep
@@ -60,8 +70,9 @@ def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
     for name in target.survival.intervals:
         rows = encoded_table(model.schema, AtInterval(source, name), np.float64)
         scores = estimate.values(rows)
-        logarithm = logarithm - np.logaddexp(0.0, scores)
-        moved = moved - special.expit(scores)[:, None] * rows
+        lost, rises = hazards(target.survival.link, scores)
+        logarithm = logarithm - lost
+        moved = moved - rises[:, None] * rows
         along = estimate.direction(moved)
         errors, freedom = estimate.errors(along)
         reach = special.stdtrit(freedom, 0.5 + 0.5 * level) * errors

@@ -42,7 +42,7 @@ def terms_for(
         offset[kept],
         design.shown_groups,
         tuple(str(label) for label in sorted(target.classes)) if several and target.classes else (),
-        chances=target.count or (target.classes is not None and loss == "logistic"),
+        chances=target.count or (target.classes is not None and loss in ("logistic", "cloglog")),
         moves=schema.unit * plain.matrix.T,
         flat=plain.inverse[plain.empty] if plain.empty.any() else None,
         ratio=ratio_of(target),
@@ -53,5 +53,5 @@ def terms_for(
 def ratio_of(target: Target) -> str:
     """What e to a coefficient is."""
     if target.survival is not None:
-        return "hazard odds ratio"
+        return "hazard ratio" if target.survival.link == "cloglog" else "hazard odds ratio"
     return "rate ratio" if target.count else "odds ratio"

@@ -43,7 +43,7 @@ def curvature_ceiling(problem: Problem, typical: float) -> float:
 
 def curvature_at(problem: Problem, score: float) -> float:
     """phi'' of a record with this <x, w>, of losses whose phi'' is mostly far below its largest value."""
-    if problem.loss == "poisson":
+    if problem.loss in ("poisson", "cloglog"):
         return math.exp(min(score - problem.shift, 0.0))
     if problem.loss == "logistic" and problem.outputs == 1:
         return 0.25 / math.cosh(0.5 * min(abs(score), 100.0)) ** 2
@@ -53,7 +53,7 @@ def curvature_at(problem: Problem, score: float) -> float:
 def typical_curvature(problem: Problem) -> float:
     """phi'' to expect: four fifths of the largest, half of that for one of several outputs; of counts, whose
     phi'' is the expected count over the largest there can be, a tenth."""
-    if problem.loss == "poisson":
+    if problem.loss in ("poisson", "cloglog"):
         return 0.1 * problem.curvature_high
     return 0.8 * problem.curvature_high * (0.5 if problem.outputs > 1 else 1.0)
 

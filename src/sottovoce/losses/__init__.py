@@ -13,13 +13,14 @@ from typing import Final
 
 from sottovoce.errors import ParameterError, meant
 from sottovoce.losses.base import Constants, Kind, Loss
-from sottovoce.losses.counts import Poisson
+from sottovoce.losses.counts import Cloglog, Poisson
 from sottovoce.losses.margin import Logistic, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.redescending import Cauchy, GemanMcClure, Welsch
 from sottovoce.losses.residual import LeastSquares, LogCosh, PseudoHuber, Scaled
 
 __all__ = [
     "Cauchy",
+    "Cloglog",
     "Constants",
     "GemanMcClure",
     "Kind",
@@ -51,6 +52,7 @@ BY_NAME: Final[dict[str, type[Loss]]] = {
         GemanMcClure,
         Welsch,
         Poisson,
+        Cloglog,
     )
 }
 

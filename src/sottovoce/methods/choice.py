@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.result import Tolerance
 
 AUTO = "auto"
-_COUNTS = "poisson"
+_COUNTS = ("poisson", "cloglog")
 WIDE = 1000
 """Columns of a softmax from which most directions' curvature is below the noise level: steps go without."""
 
@@ -53,7 +53,7 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
             f"accelerate was chosen: of {problem.columns} columns for {problem.outputs} classes most "
             "curvature is below the noise level, and steps with momentum do without.",
         )
-    if problem.loss == _COUNTS and problem.forms_matrices:
+    if problem.loss in _COUNTS and problem.forms_matrices:
         return Choice(
             Cubic(), "cubic was chosen: the curvature of counts follows their rates, so it is asked for."
         )
