@@ -20,6 +20,7 @@ from sottovoce.data.persons import Persons
 from sottovoce.data.sources import open_source
 from sottovoce.data.survival import AT_RISK, PERSON, Periods
 from sottovoce.errors import DataError, ParameterError, SottovoceError
+from sottovoce.report import render
 
 GRID = [90, 180, 365]
 COLUMNS = {
@@ -180,6 +181,7 @@ def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
     for term, truth in (("age", 0.03), ("arm=treated", -0.7), ("interval=to 180", 0.0)):
         assert lines[term].low <= truth <= lines[term].high
     assert "hazard odds ratio" in str(model.summary(exp=True))
+    assert "interval=(missing or other)" not in lines
     assert model.result.guarantee.unit == "person"
     assert model.result.guarantee.n == 8_000
     rows = pd.DataFrame({"age": [60.0, 60.0], "arm": ["control", "treated"]})
@@ -192,6 +194,16 @@ def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
     assert (np.diff(model.survival(rows), axis=1) < 0.0).all()
     np.testing.assert_allclose(model.survival(rows), truth, atol=0.15)
     assert sv.Model.from_dict(json.loads(json.dumps(model.to_dict()))).schema == model.schema
+
+
+def test_a_report_shows_hazard_ratios_and_survival_with_bands(model: sv.Model) -> None:
+    page = render(model.result, model.card())
+    assert "hazard odds ratio" in page
+    assert "past 270" in page
+    names = [curve.name for curve in model.card().survival]
+    assert names == ["at the references", "arm=treated"]
+    middle, low, high = model.card().survival[0].chances[0]
+    assert f"{middle:.2f} ({low:.2f} to {high:.2f})" in page
 
 
 def test_the_second_value_is_the_event_whatever_it_is_called() -> None:

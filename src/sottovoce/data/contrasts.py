@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -20,6 +20,7 @@ from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.dates import DatePart
 from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.schema import INTERCEPT, Schema
+from sottovoce.data.survival import INTERVAL
 from sottovoce.errors import ParameterError, meant
 from sottovoce.inference.design import Design, Group
 
@@ -54,6 +55,9 @@ def design_of(
         column.name: _block(column, raw, wanted.get(column.name), per.get(column.name, 1.0))
         for column in schema.columns
     }
+    if schema.target is not None and schema.target.survival is not None:
+        made = blocks[INTERVAL]  # every row that is made has an interval
+        blocks[INTERVAL] = replace(made, empty=np.append(made.empty[:-1], True))
     total = len(schema.features)
     matrix, names = np.zeros((total, total)), list[str]()
     indicators, empty, groups = list[bool](), list[bool](), list[Group]()

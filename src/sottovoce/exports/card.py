@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.data.encoding import feature_names
 from sottovoce.features.effects import Effect, effects
-from sottovoce.report.card import Card, DrawnEffect, Measured
+from sottovoce.report.card import Card, DrawnEffect, Measured, SurvivalCurve
 
 
 def card_of(model: Any) -> Card:
@@ -29,7 +29,16 @@ def card_of(model: Any) -> Card:
             for part in model.figures
         ),
         effects=tuple(map(_drawn, effects(model))),
+        survival=_curves(model),
     )
+
+
+def _curves(model: Any) -> tuple[SurvivalCurve, ...]:
+    if model.schema.target.survival is None:
+        return ()
+    from sottovoce.exports.survival import shown_curves
+
+    return shown_curves(model)
 
 
 def _drawn(effect: Effect) -> DrawnEffect:

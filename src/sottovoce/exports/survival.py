@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sottovoce.data.columns import Categorical, Column
 from sottovoce.data.encoding import encoded_table
+from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.data.sources import open_source, rereadable
 from sottovoce.data.survival import AtInterval
 from sottovoce.errors import ParameterError
+from sottovoce.report.card import SurvivalCurve
 from sottovoce.result import NO_FINDINGS
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.model import Model
 
+MOST_SHOWN = 8
 NO_SURVIVAL = 'survival curves are of a model whose target has type = "survival".'
 
 
@@ -80,3 +84,35 @@ def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
         ends = [middle, middle - reach, np.minimum(middle + reach, 0.0)]
         found.append(np.exp(np.column_stack(ends)))
     return np.stack(found, axis=1)
+
+
+def shown_curves(model: Model) -> tuple[SurvivalCurve, ...]:
+    """Curves with numbers at the middle of their range and categories at their references, then with one of
+    the others each, a few of them: rows that the schema decides. None where it has other columns."""
+    target, columns = model.schema.target, model.schema.declared_columns
+    plain = all(isinstance(column, Numeric | Spline | Categorical) for column in columns)
+    if target is None or target.survival is None or model.result.inference is None or not plain:
+        return ()
+    middle: dict[str, Any] = {column.source: _usual(column) for column in columns}
+    rows, names = [middle], ["at the references"]
+    for column in columns:
+        if isinstance(column, Categorical):
+            others = [label for label in column.categories if label != middle[column.source]]
+            rows += [{**middle, column.source: label} for label in others]
+            names += [f"{column.name}={label}" for label in others]
+    rows, names = rows[:MOST_SHOWN], names[:MOST_SHOWN]
+    import pyarrow as pa
+
+    found = survival_curves(model, pa.table({name: [row[name] for row in rows] for name in middle}))
+    return tuple(
+        SurvivalCurve(name, target.survival.grid, tuple((float(a), float(b), float(c)) for a, b, c in curve))
+        for name, curve in zip(names, found, strict=True)
+    )
+
+
+def _usual(column: Column) -> Any:
+    """The reference of a category, the middle of a number's range."""
+    if isinstance(column, Categorical):
+        return column.categories[0] if column.reference is None else column.reference
+    assert isinstance(column, Numeric | Spline)
+    return (column.low + column.high) / 2.0

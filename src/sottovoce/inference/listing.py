@@ -37,7 +37,7 @@ class ListedCoefficient(NamedTuple):
 
 def listed(weights: Vector, noise: CoefficientNoise, terms: UserTerms) -> tuple[ListedCoefficient, ...]:
     """The terms of each output; a category's is its own, compared with no other."""
-    columns = len(terms.names)
+    columns = terms.matrix.shape[1]
     outputs = weights.size // columns
     blocks = weights.reshape(outputs, columns)
     values = (blocks @ terms.matrix.T + terms.offset).ravel()

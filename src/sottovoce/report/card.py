@@ -22,6 +22,15 @@ class Measured(NamedTuple):
     remark: str = ""
 
 
+class SurvivalCurve(NamedTuple):
+    """Chances to live past the ends of intervals, each with its lower and upper end; NaN where one is not
+    determined."""
+
+    name: str
+    ends: tuple[float, ...]
+    chances: tuple[tuple[float, float, float], ...]
+
+
 class DrawnEffect(NamedTuple):
     """What a column adds to the score: at `places` of its range, or at `levels`, with the sd of its noise.
 
@@ -61,6 +70,7 @@ class Card:
     audit: str = ""
     measured: tuple[Measured, ...] = ()
     effects: tuple[DrawnEffect, ...] = ()
+    survival: tuple[SurvivalCurve, ...] = ()
 
     def names(self, count: int) -> list[str]:
         """A name for each of `count` weights, invented where none was declared."""

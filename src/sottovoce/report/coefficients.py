@@ -44,7 +44,35 @@ def coefficients(result: Result, card: Card) -> str:
         "blockquote", text(words.methods(result, summary))
     )
     references = "".join(element("li", text(line)) for line in words.REFERENCES)
-    return said + _table(body, [*heads, ""]) + told + element("ul", references, class_="caption")
+    return (
+        said
+        + _table(body, [*heads, ""])
+        + _survival(card)
+        + told
+        + element("ul", references, class_="caption")
+    )
+
+
+def _survival(card: Card) -> str:
+    """Chances to live past the ends of the declared intervals, for rows that the schema decides."""
+    if not card.survival:
+        return ""
+    heads = ["", *(f"past {end:g}" for end in card.survival[0].ends)]
+    rows = [
+        _row([curve.name, *map(_chance, curve.chances)], "", heads, plotted=False) for curve in card.survival
+    ]
+    said = (
+        "The chance to live past the end of each interval, with 95\u00a0% intervals: numbers at the middle "
+        "of their declared range, categories at their references, and with one other category each."
+    )
+    return element("h3", "Survival") + element("p", said) + _table(rows, heads)
+
+
+def _chance(found: tuple[float, float, float]) -> str:
+    middle, low, high = found
+    if math.isnan(middle):
+        return UNDETERMINED
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _is_intercept(line: Coefficient) -> bool:
@@ -118,7 +146,7 @@ def _shown(value: float) -> str:
     return f"{value:.3f}" if 0.02 <= abs(value) < 10.0 else number(value)
 
 
-def _row(cells: list[str], plot: str, heads: list[str]) -> str:
+def _row(cells: list[str], plot: str, heads: list[str], *, plotted: bool = True) -> str:
     """A row of a table; where it is too narrow for columns each number carries its head."""
     head, *rest = cells
     found = element("th", text(head), scope="row")
@@ -126,7 +154,7 @@ def _row(cells: list[str], plot: str, heads: list[str]) -> str:
         element("td", cell, class_="value", data_label=label) if cell else element("td", "")
         for cell, label in zip(rest, heads[1:], strict=True)
     )
-    return element("tr", found + element("td", plot, class_="plot"))
+    return element("tr", found + (element("td", plot, class_="plot") if plotted else ""))
 
 
 def _remarks(summary: Summary) -> str:
