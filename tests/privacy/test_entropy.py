@@ -41,7 +41,6 @@ def require_all_different(draws: list[tuple[object, ...]]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_processes_share_no_noise(way: str) -> None:
     here = drawn()
