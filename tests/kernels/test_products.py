@@ -303,7 +303,7 @@ def test_no_compiled_margin_is_off_by_more_than_its_bound(csr):
         for x, t in zip(X, view.times(w), strict=True):
             terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)]
             error = abs(float(Fraction(float(t)) - sum(terms, Fraction(0))))
-            assert error <= gamma(dim, UNIT_ROUNDOFF) * float(sum(map(abs, terms)))
+            assert error <= gamma(dim) * float(sum(map(abs, terms)))
 
 
 @pytest.mark.parametrize("csr", [False, True])
