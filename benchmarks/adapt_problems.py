@@ -140,23 +140,6 @@ def small(name: str, seed: int = 2000) -> Table:
     return Table(name, X[:n], y[:n], X[n:], y[n:], 1e-5)
 
 
-def regression(kind: str, seed: int = 2000) -> Table:
-    """20,000 rows of 10 columns; of unequal scale, or with a fifth of the targets far off."""
-    rng = np.random.default_rng(seed)
-    Z = rng.standard_normal((30_000, 10))
-    y = Z @ rng.standard_normal(10) / np.sqrt(10.0) + 0.3 * rng.standard_normal(len(Z))
-    spread = np.geomspace(1.0, 0.02, 10) if kind != "equal" else np.full(10, 0.5)
-    X = clipped(np.column_stack([Z * spread / 3.0, np.full(len(Z), 0.3)]))
-    seen = y.copy()
-    if kind == "robust":
-        seen[rng.random(len(Z)) < 0.2] = 4.0
-    loss = sv.losses.Cauchy(1.0) if kind == "robust" else sv.losses.PseudoHuber(1.0)
-    cut = slice(0, 20_000)
-    return Table(
-        kind, X[cut], np.clip(seen[cut], -5.0, 5.0), X[20_000:], y[20_000:], 1e-6, True, loss, (-5.0, 5.0)
-    )
-
-
 def rescaled(column: str | None = None, *, end: bool = False, declared: bool = True) -> Table:
     """Covertype by declared bounds, one column shrunk to a twentieth of its range, in the middle or at the
     end; `declared`: which columns are the indicators of one category each, as a schema says."""
