@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
-    from sottovoce.features.effects import Effect
+    from sottovoce.features.effects import Contributions, Effect
     from sottovoce.features.marginals import Marginal
     from sottovoce.inference.listing import ListedCoefficient
     from sottovoce.inference.summary import Summary
@@ -235,6 +235,14 @@ class Model(ShownModel):
         from sottovoce.features.effects import effects
 
         return effects(self)
+
+    def explain_local(self, table: Any) -> Contributions:
+        """What each column adds to the score of each row of a table; they and the constant add up to it.
+
+        Exact functions of the rows given: of private records, for their owner only."""
+        from sottovoce.features.effects import contributions
+
+        return contributions(self, table)
 
     def card(self) -> Card:
         """What the report says about this model beyond its result."""

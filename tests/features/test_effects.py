@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -126,3 +127,39 @@ def test_the_command_line_fits_plans_and_draws_curves(
     assert "effect, low to high" in said
     assert 'id="curves"' in (tmp_path / "page.html").read_text("utf-8")
     assert f"with {len(sv.Model.load('model.json').result.weights)} weights" in said
+
+
+@pytest.mark.parametrize("kind", ["linear", "additive"])
+@pytest.mark.parametrize(
+    "target",
+    [Target("ill", classes=(0, 1)), Target("ill", low=-1.0, high=3.0), Target("ill", high=1.0, count=True)],
+    ids=["classes", "number", "count"],
+)
+def test_what_columns_add_to_a_row_adds_up_to_its_score(kind: str, target: Target) -> None:
+    schema = replace(SCHEMA, target=target, interactions=(("income", "region"),))
+    model = sv.fit(people(300), schema, epsilon=2.0, delta=1e-3, model=kind, simulate=0)
+    rows = people(50, seed=2)
+    told = model.explain_local(rows)
+    scored = target.classes is not None or target.count
+    expected = model.decision_function(rows) if scored else model.predict(rows)
+    np.testing.assert_allclose(told.scores[:, 0], expected, rtol=1e-9, atol=1e-9)
+    assert told.columns == ("age", "income", "region", "income x region")
+    first = told.of_row(0)
+    assert sorted(map(abs, first.values()), reverse=True) == list(map(abs, first.values()))
+    assert set(first) == set(told.columns)
+
+
+def test_what_a_column_adds_to_a_row_is_its_effect_there(model: Any) -> None:
+    age = {effect.column: effect for effect in model.effects()}["age"]
+    rows = people(40, seed=3)
+    told = model.explain_local(rows)
+    shown = np.interp(rows["age"].to_numpy(), age.places, age.values)
+    np.testing.assert_allclose(told.values[:, 0, told.columns.index("age")], shown, atol=0.02)
+
+
+def test_rows_of_several_classes_have_a_score_each() -> None:
+    schema = replace(SCHEMA, target=Target("ill", classes=(0, 1, 2)))
+    model = sv.fit(people(300), schema, epsilon=2.0, delta=1e-3, simulate=0)
+    told = model.explain_local(people(20))
+    assert told.outputs == ("0", "1", "2")
+    np.testing.assert_allclose(told.scores, model.decision_function(people(20)), rtol=1e-9, atol=1e-9)

@@ -91,6 +91,64 @@ def effects(model: Model) -> tuple[Effect, ...]:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Contributions:
+    """What each column adds to the score of each row: `values`, rows by outputs by `columns`, and
+    `constants`, an output each. Together they are the score, or the predicted number; of counts, its
+    logarithm.
+
+    Columns that have a marginal add nothing on average over the records, as it spreads them. A pair of
+    columns in a declared interaction is a column of its own, "first x second"."""
+
+    columns: tuple[str, ...]
+    outputs: tuple[str, ...]
+    values: Matrix
+    constants: Vector
+
+    @property
+    def scores(self) -> Matrix:
+        """Rows by outputs."""
+        return np.asarray(self.constants + self.values.sum(axis=2))
+
+    def of_row(self, row: int, output: int = -1) -> dict[str, float]:
+        """By column, the largest first, of one row and output; the last unless said."""
+        found = self.values[row, output]
+        return {
+            self.columns[place]: float(found[place]) for place in np.argsort(-np.abs(found), kind="stable")
+        }
+
+
+def contributions(model: Model, table: Any) -> Contributions:
+    """Contributions for rows of a table; exact functions of these rows, for their owner only."""
+    from sottovoce.data.encoding import encoded_table
+
+    by_name = {marginal.name: marginal for marginal in model.marginals}
+    middle, unit = model.scale
+    weights = unit * model.weights
+    features = encoded_table(model.schema, table, np.float64)
+    widths = {column.name: len(column.features) for column in model.schema.columns}
+    blocks = list(widths.items())
+    blocks += [(f"{a} x {b}", widths[a] * widths[b]) for a, b in model.schema.interactions]
+    columns = {column.name: column for column in model.schema.columns}
+    centres, place = np.zeros(weights.shape[1]), 0
+    values = np.empty((len(features), len(weights), len(blocks)))
+    for number, (name, width) in enumerate(blocks):
+        part = slice(place, place + width)
+        if name in by_name:
+            centres[part] = model.schema.unit * _Shown.of(columns[name], by_name[name]).middle
+        values[:, :, number] = (features[:, part] - centres[part]) @ weights[:, part].T
+        place += width
+    constants = middle + model.schema.unit * weights[:, -1] + weights @ centres
+    outputs = tuple(map(str, model.classes_)) if len(weights) > 1 else (_only_output(model),)
+    return Contributions(tuple(name for name, _ in blocks), outputs, values, constants)
+
+
+def _only_output(model: Model) -> str:
+    assert model.schema.target is not None
+    return str(model.classes_[1]) if model.is_classifier else model.schema.target.name
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class _Shown:
     """Features of a column where its effect is shown, and where its records are, in what shares."""
 
