@@ -229,7 +229,11 @@ def fit(
             if few := too_few(kept, out, unit, len(aim.classes or ())):
                 warnings.warn(few, AccuracyWarning, stacklevel=2)
         chooses = model == "auto" and bent != declared_curves(schema)
-        staged = Additive(schema, risk, risk_over, training, names=bent, chooses=chooses) if bent else None
+        staged = (
+            Additive(schema, risk, risk_over, training, names=bent, chooses=chooses, narrows=not inference)
+            if bent
+            else None
+        )
         asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
         if not anyway and not staged:
             named = chosen_loss(loss, aim)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, final
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.layout import RowLayout
 from sottovoce.features.curves import curved, curves_of, declared_curves, knot_count
-from sottovoce.features.marginals import Marginal, read_off
+from sottovoce.features.marginals import Marginal, coded, read_off
 from sottovoce.features.selection import Bends, gains
+from sottovoce.features.zoom import SHARE as ZOOM_SHARE
+from sottovoce.features.zoom import narrowed, tightened
 from sottovoce.queries import ColumnMeans
 from sottovoce.risks.staged import Opening, StagedRisk
 
@@ -31,7 +33,8 @@ class Additive(StagedRisk):
     reads the same table by another schema and makes a risk of it.
 
     Curves are those of the columns `names`. With `chooses`, a small part of the budget asks which of them are
-    worth one; the others stay lines."""
+    worth one; the others stay lines. With `narrows`, ranges that records fill only a small part of are drawn
+    in first, as marginals tell."""
 
     def __init__(
         self,
@@ -42,11 +45,13 @@ class Additive(StagedRisk):
         *,
         names: frozenset[str],
         chooses: bool,
+        narrows: bool,
     ) -> None:
         self._plain = schema
         self._risk_over = risk_over
         self.first = first
         self._chooses = chooses
+        self._narrows = narrows
         self._knots = knot_count(first.problem.n, mu_of(budget.epsilon, budget.delta), len(schema.columns))
         self._names = names
         self.schema = curved(schema, self._knots, only=names)
@@ -72,16 +77,36 @@ class Additive(StagedRisk):
         whole = ask.units_left
         answer = ask.ask(ColumnMeans(), int(SHARE * whole))
         self.marginals = read_off(self._plain, answer)
+        opening = [Opening("marginals", answer.units)]
+        if self._narrows:
+            self._narrow(asking, whole, opening)
         self.schema = curved(self._plain, self._knots, self.marginals, self._names)
-        risk, asked = self._risk_over(self.schema), Opening("marginals", answer.units)
+        risk = self._risk_over(self.schema)
         if not self._chooses:
-            return risk, (asked,)
+            return risk, tuple(opening)
         bends, before = asking(risk), ask.units_left
         among = Bends.of(self._plain, self.schema, self.marginals)
         found = gains(bends, among, RowLayout.of(self.schema).unit, whole)
-        chosen = Opening("bends", before - ask.units_left)
+        opening.append(Opening("bends", before - ask.units_left))
         kept = found.worthwhile(bends, self._problem_of(self._plain).dim) | declared_curves(self._plain)
         if kept != curves_of(self.schema):
             self.schema = curved(self._plain, self._knots, self.marginals, kept)
             risk = self._risk_over(self.schema)
-        return risk, (asked, chosen)
+        return risk, tuple(opening)
+
+    def _narrow(self, asking: Callable[[ExactRisk], Queries], whole: int, opening: list[Opening]) -> None:
+        """Draw in ranges that were declared far too wide, and look at those columns again."""
+        inner = narrowed(self._plain, self.marginals)
+        wide = [new for new, old in zip(inner.columns, self._plain.columns, strict=True) if new != old]
+        if not wide:
+            return
+        again = replace(self._plain, columns=tuple(wide), interactions=())
+        answer = asking(self._risk_over(coded(again))).ask(ColumnMeans(), int(ZOOM_SHARE * whole))
+        opening.append(Opening("marginals again", answer.units))
+        drawn, found = tightened(again, read_off(again, answer))
+        columns = {column.name: column for column in drawn.columns}
+        seen = {marginal.name: marginal for marginal in found}
+        self._plain = replace(
+            self._plain, columns=tuple(columns.get(column.name, column) for column in self._plain.columns)
+        )
+        self.marginals = tuple(seen.get(marginal.name, marginal) for marginal in self.marginals)
