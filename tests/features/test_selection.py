@@ -16,7 +16,7 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Categorical, Numeric, Schema, Spline, Target
 from sottovoce.features.curves import curved, curves_of
 from sottovoce.features.marginals import BINS, Marginal
-from sottovoce.features.selection import SHARE, Bends, expected_gains, smooth_bends
+from sottovoce.features.selection import SHARE, Bends, Shape, expected_gains
 from sottovoce.privacy.sources import source_of
 from sottovoce.problem import Calibration
 from sottovoce.queries import Gradient, LimitedGradient
@@ -136,18 +136,38 @@ def test_bends_are_neither_constant_nor_the_line() -> None:
     assert isinstance(line, Numeric)
     assert isinstance(column, Spline)
     x: Any = (np.arange(20_000) + 0.5) / 10_000.0 - 1.0
-    shown = column.basis(x.copy()) @ smooth_bends(line, column, even(LINES)[0])
-    np.testing.assert_allclose(shown.T @ shown / x.size, np.eye(3), atol=0.02)
+    shown = column.basis(x.copy()) @ Shape.of(line, column, even(LINES)[0]).weights
+    np.testing.assert_allclose(shown.T @ shown / x.size, np.eye(4), atol=0.05)
     assert np.abs(shown.mean(axis=0)).max() < 0.01
-    assert np.abs(x @ shown / x.size).max() < 0.01
+    assert np.abs(x @ shown[:, 1:] / x.size).max() < 0.01
+    assert abs(float(np.corrcoef(x, shown[:, 0])[0, 1])) > 0.999
+
+
+@pytest.mark.parametrize("chances", [(0.3,), (0.2, 0.5, 0.3)])
+def test_log_odds_that_are_linear_show_no_bend(chances: tuple[float, ...]) -> None:
+    """The line that is subtracted has the chances and the slope that were seen: what is left is nothing."""
+    line, column = LINES.columns[0], curved(LINES, 4, even(LINES)).columns[0]
+    assert isinstance(line, Numeric)
+    assert isinstance(column, Spline)
+    shape = Shape.of(line, column, even(LINES)[0])
+    slopes = np.linspace(1.0, 2.0, len(chances))
+    start = np.log(chances) if len(chances) > 1 else np.log([chances[0] / (1.0 - chances[0])])
+    scores = start[:, None] + np.outer(slopes, shape.values[:, 0])
+    shown = np.exp(scores) / (np.exp(scores).sum(axis=0) if len(chances) > 1 else 1.0 + np.exp(scores))
+    mean = shown @ shape.mass
+    seen = ((shown - mean[:, None]) * shape.mass) @ shape.values
+    assert np.abs(seen[:, 1:]).max() > 0.005
+    found, error = shape.bends_of_a_line(mean, seen[:, 0])
+    np.testing.assert_allclose(found, seen[:, 1:], atol=1e-5)
+    assert np.all((error > 0.0) & (error < 1e-4))
 
 
 def test_gains_are_believed_where_they_stand_out_and_not_where_they_are_noise() -> None:
     rng = np.random.default_rng(0)
-    noise = np.array([0.01])
-    quiet = [noise[0] * rng.standard_normal((1, 3)) for _ in range(50)]
-    assert expected_gains(quiet, noise).sum() < 0.3 * 150 * noise[0] ** 2
-    loud = expected_gains([np.full((1, 3), 0.2), *quiet], noise)
+    errors = [np.full((1, 3), 0.01)] * 50
+    quiet = [0.01 * rng.standard_normal((1, 3)) for _ in errors]
+    assert expected_gains(quiet, errors).sum() < 0.3 * 150 * 0.01**2
+    loud = expected_gains([np.full((1, 3), 0.2), *quiet], [errors[0], *errors])
     assert loud[0] == pytest.approx(0.12, rel=0.02)
     assert loud[1:].max() < 3e-4
 
@@ -161,7 +181,7 @@ def test_no_record_moves_the_gradient_along_bends_by_more_than_is_charged(relati
     layout = RowLayout.of(bent)
     preconditioner = Bends.of(LINES, bent, even(LINES)).preconditioner
     at = np.zeros(layout.dim)
-    at[len(Bends.of(LINES, bent, even(LINES)).names)] = 3.0
+    at[Bends.of(LINES, bent, even(LINES)).count] = 3.0
 
     def rows(values: Any) -> Any:
         parts = [column.basis(part.copy()) for column, part in zip(bent.columns, values.T, strict=True)]  # type: ignore[attr-defined]

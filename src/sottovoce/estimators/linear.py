@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
+from sottovoce.estimators.curves import LINEAR, CurvedRows, Curves, declared_columns, declared_model
 from sottovoce.estimators.publishing import Publishable, require_at_hand
 from sottovoce.estimators.scaling import into_unit_ball, row_products
 from sottovoce.estimators.summaries import Summarized
@@ -29,7 +31,10 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.features.additive import Additive
     from sottovoce.methods.base import Method
+
+    RiskOf = Callable[[Records], Risk | SoftmaxRisk]
 
 SOFTMAX = "softmax"
 
@@ -51,6 +56,8 @@ class PrivateLinear(Summarized, Publishable):
     relation: str
     inference: float
     weight_cap: float | None
+    model: str
+    bounds: Any
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Parameters as given, each under its name: all that scikit-learn lets a constructor do."""
@@ -65,13 +72,39 @@ class PrivateLinear(Summarized, Publishable):
         longest = math.sqrt(2.0) if intercept else 1.0
         return Records.from_arrays(features, y, radius=longest, intercept=intercept, **what)
 
-    def _train(self, risk: Risk | SoftmaxRisk) -> Matrix:
+    def _fitted(self, X: Any, y: Any, loss: Loss, risk_of: RiskOf, **what: Any) -> Matrix:
+        """Weights of each output: of the columns of X, or of their features in a model with curves."""
+        for stale in ("coef_", "intercept_", "curves_", "marginals_"):
+            self.__dict__.pop(stale, None)
+        if declared_model(self.model) == LINEAR:
+            return self._train(risk_of(self._records(X, y, **what)))
+        if self.inference or not declared.declared_flag("fit_intercept", self.fit_intercept):
+            raise ParameterError(
+                "curves have an intercept and no coefficients per unit of X: leave inference and "
+                "fit_intercept=False out, or declare a schema, see sottovoce.fit."
+            )
+        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(X.shape[1])])
+        rows = CurvedRows(declared_columns(self.bounds, tuple(map(str, names))))
+
+        def over(features: Any, indicators: Any) -> Risk | SoftmaxRisk:
+            return risk_of(Records.from_arrays(features, y, constant=True, indicators=indicators, **what))
+
+        staged = rows.staged(X, over, self._budget, self.model, loss)
+        weights = self._train(staged)
+        self.curves_ = Curves(rows, staged.schema, weights)
+        self.marginals_ = staged.marginals
+        return weights
+
+    def _budget(self, n: int) -> Budget:
+        return Budget(self.epsilon, declared.declared_delta(self.delta, n), self.relation)
+
+    def _train(self, risk: Risk | SoftmaxRisk | Additive) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
         require_at_hand(self.ledger)
         warn_of_outer_fit()
         result: Result = minimize(
             risk,
-            budget=Budget(self.epsilon, declared.declared_delta(self.delta, risk.n), self.relation),
+            budget=self._budget(risk.n),
             method=self.method,
             tolerance=declared.declared_tolerance(self.tolerance),
             ledger=self.ledger,
@@ -117,15 +150,18 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     in these units, never the intercept.
 
     epsilon, delta: the budget of each fit; delta also as "1/n^1.1". classes: the possible labels, or
-    "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model;
-    a number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
-    share it. simulate: a seed; reproducible and not private. inference: the part of the budget
-    for `summary()`. relation: "replace-one", between data sets in which one record is another, or "zero-out",
-    in which one counts nothing. class_weight: {label: weight}, declared constants, 1 for labels left out.
+    "observed" if the set of labels in y is public. tolerance: None spends the whole budget on a good model; a
+    number or Tolerance stops at the first certified point. ledger: a budget shared by several fits; clones
+    share it. simulate: a seed; reproducible and not private. inference: the part of the budget for
+    `summary()`. relation: "replace-one", between data sets in which one record is another, or "zero-out", in
+    which one counts nothing. class_weight: {label: weight}, declared constants, 1 for labels left out.
     weight_cap: the largest sample weight of `fit`, declared; larger ones are clipped to it. A record counts
     its weight over the cap times its class's over the largest, so that privacy costs what it costs without
     weights; the minimizer of that weighted mean is estimated, and probabilities are those of a population so
-    weighted.
+    weighted. model: "linear"; "additive", a curve of every column of X; or "auto", of those that are worth
+    one. Curves need bounds=(low, high), declared ranges of the columns, two numbers or one a column; `radius`
+    is not used then, and there are curves_ and marginals_, which are released, in place of coef_ and
+    intercept_.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, privacy_, n_features_in_,
     feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the
@@ -154,6 +190,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         tolerance: float | Tolerance | None = None,
         class_weight: Any = None,
         weight_cap: float | None = None,
+        model: str = LINEAR,
+        bounds: Any = None,
     ) -> None:
         self._keep(locals())
 
@@ -171,26 +209,36 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         people = {"groups": groups, "persons": persons}
         labels = declared.labels_of(classes)
         counts = declared.counts(len(y), sample_weight, self.weight_cap, y, labels, self.class_weight)
-        records = self._records(X, y, labels=labels, sample_weight=counts, **people)
-        self.coef_, self.intercept_ = self._split(self._train(self._risk(records, len(classes))))
+        loss = self._loss_for(len(classes))
+
+        def risk_of(records: Records) -> Risk | SoftmaxRisk:
+            regularizer = declared.declared_regularizer(self.regularizer, self.strength)
+            if len(classes) > 2:
+                return SoftmaxRisk(records, regularizer)
+            return Risk(records, loss, regularizer)
+
+        weights = self._fitted(X, y, loss, risk_of, labels=labels, sample_weight=counts, **people)
+        if not hasattr(self, "curves_"):
+            self.coef_, self.intercept_ = self._split(weights)
         self.classes_ = classes
         return self
 
-    def _risk(self, records: Records, classes: int) -> Risk | SoftmaxRisk:
-        regularizer = declared.declared_regularizer(self.regularizer, self.strength)
+    def _loss_for(self, classes: int) -> Loss:
         if classes == 2:
             named = isinstance(self.loss, str) and self.loss == SOFTMAX
-            return Risk(records, Logistic() if named else declared.declared_loss(self.loss), regularizer)
+            return Logistic() if named else declared.declared_loss(self.loss)
         if not _gives_probabilities(self):
             raise ParameterError(
                 f"with {classes} classes the loss must be 'logistic' (softmax); others take two classes."
             )
-        return SoftmaxRisk(records, regularizer)
+        return Logistic()
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: one a record for two classes, positive for the second; one a class for more."""
-        check_is_fitted(self, "coef_")
-        scores = self._scores(declared.checked(self, X), self.coef_, self.intercept_)
+        check_is_fitted(self, "result_")
+        X = declared.checked(self, X)
+        curves: Curves | None = getattr(self, "curves_", None)
+        scores = self._scores(X, self.coef_, self.intercept_) if curves is None else curves.scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -10,9 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Ledger
+from sottovoce.data.records import Records
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
+from sottovoce.estimators.curves import LINEAR, Curves
 from sottovoce.estimators.linear import PrivateLinear
 from sottovoce.losses import Kind, Loss, Poisson
 from sottovoce.regularizers import Regularizer
@@ -52,6 +54,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         method: str | Method = "auto",
         tolerance: float | Tolerance | None = None,
         weight_cap: float | None = None,
+        model: str = LINEAR,
+        bounds: Any = None,
     ) -> None:
         self._keep(locals())
 
@@ -75,9 +79,15 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         mapped = (0.0, 1.0) if loss.kind is Kind.COUNT else (-1.0, 1.0)
         people = {"groups": groups, "persons": persons}
         counts = declared.counts(len(scaled), sample_weight, self.weight_cap)
-        records = self._records(X, scaled, target=mapped, sample_weight=counts, **people)
         regularizer = declared.declared_regularizer(self.regularizer, self.strength)
-        coefficients, intercepts = self._split(self._train(Risk(records, loss, regularizer)))
+
+        def risk_of(records: Records) -> Risk:
+            return Risk(records, loss, regularizer)
+
+        weights = self._fitted(X, scaled, loss, risk_of, target=mapped, sample_weight=counts, **people)
+        if hasattr(self, "curves_"):
+            return self
+        coefficients, intercepts = self._split(weights)
         self.coef_ = reach * coefficients[0]
         self.intercept_ = float(middle + reach * intercepts[0])
         return self
@@ -100,9 +110,14 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted targets, or expected counts. Exact predictions on private records are for their owner."""
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "result_")
         X = declared.checked(self, X)
-        scores = self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+        curves: Curves | None = getattr(self, "curves_", None)
+        if curves is None:
+            scores = self._scores(X, self.coef_[None, :], np.array([self.intercept_]))[:, 0]
+        else:
+            middle, reach = self._target_scale()
+            scores = middle + reach * curves.scores(X)[:, 0]
         if not self._counts or self.target is None:
             return scores
         with np.errstate(over="ignore"):

@@ -58,6 +58,11 @@ class Additive(StagedRisk):
         self.marginals: tuple[Marginal, ...] = ()
 
     @property
+    def n(self) -> int:
+        """Records, or persons."""
+        return self.first.problem.n
+
+    @property
     def problem(self) -> Problem:
         """Public constants of the risk to come: wherever knots lie, there are as many features. Before
         columns are chosen, those of curves in all of them."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg, special
 
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.losses.base import Kind
@@ -23,7 +24,6 @@ from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.queries import Gradient, LimitedGradient, Preconditioner
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
     from sottovoce.data.schema import Schema
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
@@ -46,6 +46,19 @@ _LONGEST = 1.5
 
 _RIDGE = 1e-3
 """Part of the mean square of a column's features that is added to their second moments."""
+
+_DOUBT, _LEAST_DOUBT = 2.0, 0.05
+"""Part of the records that is taken to be anywhere: so many standard errors of their law, and at least this.
+A bend that is large where a noisy marginal shows nobody would take a few records there for a finding."""
+
+_LARGEST = 5.0
+"""No line or bend is larger than this anywhere: else it is taken for smaller."""
+
+_MISLED = 2.0
+"""How much farther off than by the noise in the law the bends of a line are: they were chosen by that law."""
+
+_ROUNDS, _STEEPEST = 200, 8.0
+"""Steps to a line with given chances, and the steepest in units of the log odds by the column's sd."""
 
 _SPARSE = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
 _GAINS = np.geomspace(1e-6, 1.0, 41)
@@ -100,35 +113,118 @@ class Gains:
 @final
 @dataclass(frozen=True, eq=False)
 class Bends:
-    """Coordinates in which only the bends of columns are left, and the constant: `names` holds the column of
-    each of the first coordinates, `widths` how many features more than its line a column's curve has."""
+    """Coordinates in which only lines and bends of columns are left, and the constant, each of mean square 1.
+
+    `shapes` are the columns in order: a shape's line has the first of its coordinates, its bends those after
+    it. `widths` says how many features more than its line a column's curve has."""
 
     preconditioner: Preconditioner
-    names: tuple[str, ...]
-    widths: dict[str, int]
+    shapes: tuple[Shape, ...]
+    widths: tuple[int, ...]
 
     @classmethod
     def of(cls, plain: Schema, bent: Schema, marginals: tuple[Marginal, ...]) -> Bends:
         """Those of every column of `bent` that is a line in `plain`, as records spread by the marginals."""
         layout, found = RowLayout.of(bent), {marginal.name: marginal for marginal in marginals}
-        turn, names, place = np.zeros((layout.dim, layout.dim)), list[str](), 0
-        widths: dict[str, int] = {}
+        turn = np.zeros((layout.dim, layout.dim))
+        shapes, widths, count, place = list[Shape](), list[int](), 0, 0
         for line, column in zip(plain.columns, bent.columns, strict=True):
+            width = len(column.features)
             if isinstance(column, Spline) and isinstance(line, Numeric):
-                bends = smooth_bends(line, column, found[column.name])
-                block = slice(place, place + len(bends))
-                turn[len(names) : len(names) + bends.shape[1], block] = bends.T / layout.unit
-                names += [column.name] * bends.shape[1]
-                widths[column.name] = len(column.features) - len(line.features)
-            place += len(column.features)
-        turn[len(names), layout.constant] = _CONSTANT / layout.unit
-        cap = math.sqrt(len(names)) * (1.0 + _LONGEST / math.sqrt(len(widths)))
-        return cls(Preconditioner(scale=np.ones(layout.dim), cap=cap, turn=turn), tuple(names), widths)
+                shape = Shape.of(line, column, found[column.name])
+                block = slice(place, place + len(shape.weights))
+                turn[count : count + shape.count, block] = shape.weights.T / layout.unit
+                shapes.append(shape)
+                widths.append(width - len(line.features))
+                count += shape.count
+            place += width
+        turn[count, layout.constant] = _CONSTANT / layout.unit
+        cap = math.sqrt(count) * (1.0 + _LONGEST / math.sqrt(len(shapes)))
+        return cls(
+            Preconditioner(scale=np.ones(layout.dim), cap=cap, turn=turn), tuple(shapes), tuple(widths)
+        )
+
+    @property
+    def count(self) -> int:
+        """Coordinates before the constant's."""
+        return sum(shape.count for shape in self.shapes)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The line of a column and the smoothest functions of its spline that are neither constant nor the line:
+    of mean 0, mean square 1 and uncorrelated, if records spread as the marginal says.
+
+    `weights` are those of the spline's features, a column each; `values` what they are in the middle of each
+    bin, whose part of the known numbers is in `mass`, with an error of `noise`; `known` is the part of
+    records that have a number."""
+
+    name: str
+    weights: Matrix
+    values: Matrix
+    mass: Vector
+    known: float
+    noise: float
+
+    @classmethod
+    def of(cls, line: Numeric, column: Spline, marginal: Marginal) -> Shape:
+        edges = np.array(marginal.edges)
+        middle, mass = (edges[1:] + edges[:-1]) / 2.0, np.diff(marginal.law)
+        doubt = float(np.clip(_DOUBT * marginal.noise * math.sqrt(mass.size), _LEAST_DOUBT, 0.5))
+        basis = column.basis(middle.copy())
+        width = basis.shape[1]
+        square = (basis.T * ((1.0 - doubt) * mass + doubt / mass.size)) @ basis
+        square += _RIDGE * float(np.trace(square)) / width * np.eye(width)
+        rough = np.diff(np.eye(width), 2, axis=0)
+        smooth = linalg.eigh(rough.T @ rough, square)[1][:, : 2 + _BENDS]
+        shown = basis @ smooth
+        straight = np.column_stack([np.ones_like(middle), line.basis(middle.copy())[:, 0]])
+        root = np.sqrt(mass)[:, None]
+        # Bends are uncorrelated with the line under the law itself; the doubtful one limits their size.
+        fitted = linalg.lstsq(root * straight, root * shown)[0]
+        along = linalg.lstsq(basis, straight)[0]
+        bends = smooth - along @ fitted
+        values, turns = linalg.eigh(bends.T @ square @ bends)
+        kept = values > 1e-6 * values[-1]
+        kept[: max(0, kept.size - _BENDS)] = False
+        bends = bends @ (turns[:, kept] / np.sqrt(values[kept]))
+        centred = along[:, 1] - along[:, 0] * float(mass @ straight[:, 1])
+        whole = np.column_stack([centred / math.sqrt(float(centred @ square @ centred)), bends])
+        whole /= np.maximum(1.0, np.abs(basis @ whole).max(axis=0) / _LARGEST)
+        weights = np.zeros((len(column.features), whole.shape[1]))
+        weights[:width] = whole
+        known = max(sum(marginal.shares), 0.0)
+        absent = max(marginal.missing or 0.0, 0.0)
+        part = known / (known + absent) if known else 1.0
+        return cls(column.name, weights, basis @ whole, mass, part, marginal.noise)
+
+    @property
+    def count(self) -> int:
+        return int(self.weights.shape[1])
+
+    def bends_of_a_line(self, chances: Vector, along: Vector) -> tuple[Matrix, Matrix]:
+        """What the bends show, outputs by bends, where the log odds are linear: E (p(x) - p) z for the p(x)
+        with linear log odds that has the same chances p and the same E (p(x) - p) z along the line, `along`;
+        and its standard error, for the law is known up to noise only.
+
+        Seen one column at a time, chances that are linear in all columns together bend by about as much."""
+        line, bends = self.values[:, 0], self.values[:, 1:]
+        start, slope = _scores(chances), np.zeros_like(along)
+        spread = chances * (1.0 - chances)
+        for _ in range(_ROUNDS):
+            shown = _chances_at(start[:, None] + np.outer(slope, line))
+            start = start + (chances - shown @ self.mass) / spread
+            slope = slope + (along / self.known - (shown - chances[:, None]) * line @ self.mass) / spread
+            slope = np.clip(slope, -_STEEPEST, _STEEPEST)
+        shown = _chances_at(start[:, None] + np.outer(slope, line))
+        apart = shown - chances[:, None]
+        return self.known * (apart * self.mass) @ bends, _MISLED * self.noise * np.sqrt(apart**2 @ bends**2)
 
 
 def gains(ask: Queries, bends: Bends, unit: float, whole: int) -> Gains:
     """Ask about the bends for a part of `whole` units; the constant holds `unit` in every row."""
-    problem, count = ask.problem, len(bends.names)
+    problem, count = ask.problem, bends.count
     constant = _Constant.found(ask, unit, int(CONSTANT_SHARE * whole))
     at_constant = np.zeros((problem.outputs, problem.columns))
     at_constant[:, count] = constant.scores / _CONSTANT
@@ -136,72 +232,44 @@ def gains(ask: Queries, bends: Bends, unit: float, whole: int) -> Gains:
     answer = inside.ask(constant.query(at_constant.ravel()), int(SHARE * whole))
     # Where the loss bends by h, a gradient g means that it can fall by g^2 / (2 h); of a sample, g has a
     # variance of about h / n besides its noise.
-    root = constant.counted * np.sqrt(2.0 * constant.curvatures)
-    along = answer.value.reshape(-1, problem.columns)[:, :count] / root[:, None]
-    error = np.hypot(answer.scale / root, (2.0 * problem.n) ** -0.5)
-    named = np.array(bends.names)
-    expected = expected_gains([along[:, named == name] for name in bends.widths], error)
-    listed = zip(bends.widths.items(), expected.tolist(), strict=True)
-    found = tuple(Gain(name, gain, width) for (name, width), gain in listed)
+    falls = -answer.value.reshape(-1, problem.columns)[:, :count] / constant.counted
+    scale, root = answer.scale / constant.counted, np.sqrt(2.0 * constant.curvatures)
+    error = np.hypot(scale / root, (2.0 * problem.n) ** -0.5)[:, None]
+    beyond, errors, place = list[Matrix](), list[Matrix](), 0
+    for shape in bends.shapes:
+        line, bent = falls[:, place], falls[:, place + 1 : place + shape.count]
+        straight, doubt = np.zeros_like(bent), np.zeros_like(bent)
+        if constant.chances is not None:
+            # No more of a line is believed than stands out of the noise.
+            told = line * np.maximum(0.0, 1.0 - scale**2 / np.maximum(line**2, 1e-300))
+            straight, doubt = shape.bends_of_a_line(constant.chances, told)
+        beyond.append((bent - straight) / root[:, None])
+        errors.append(np.hypot(error, doubt / root[:, None]))
+        place += shape.count
+    expected = expected_gains(beyond, errors).tolist()
+    listed = zip(bends.shapes, expected, bends.widths, strict=True)
+    found = tuple(Gain(shape.name, gain, width) for shape, gain, width in listed)
     return Gains(found, float(np.mean(constant.curvatures)))
 
 
-def smooth_bends(line: Numeric, column: Spline, marginal: Marginal) -> Matrix:
-    """Weights of the smoothest functions of a spline that are neither constant nor the line, as columns: of
-    mean 0, mean square 1 and uncorrelated, if records spread as the marginal says."""
-    edges = np.array(marginal.edges)
-    middle, mass = (edges[1:] + edges[:-1]) / 2.0, np.diff(marginal.law)
-    basis = column.basis(middle.copy())
-    width = basis.shape[1]
-    square = (basis.T * mass) @ basis
-    square += _RIDGE * float(np.trace(square)) / width * np.eye(width)
-    rough = np.diff(np.eye(width), 2, axis=0)
-    smooth = linalg.eigh(rough.T @ rough, square)[1][:, : 2 + _BENDS]
-    straight = np.column_stack([np.ones_like(middle), line.basis(middle.copy())[:, 0]])
-    known = linalg.solve(square, (basis.T * mass) @ straight, assume_a="pos")
-    known = linalg.orth(linalg.cholesky(square) @ known)
-    turned = linalg.cholesky(square) @ smooth
-    left, sizes, _ = linalg.svd(turned - known @ (known.T @ turned), full_matrices=False)
-    kept = left[:, : min(_BENDS, int(np.sum(sizes > 1e-6)))]
-    whole = np.zeros((len(column.features), kept.shape[1]))
-    whole[:width] = linalg.solve_triangular(linalg.cholesky(square), kept)
-    return whole
-
-
-def expected_gains(along: list[Matrix], noise: Vector) -> Vector:
-    """For each column, the expected sum of squares of what its noisy numbers measure.
+def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
+    """For each column, the expected sum of squares of what its noisy numbers measure, given their errors.
 
     A part of the columns bends, each of their numbers normal with one variance, the others do not at all.
     Parts and variances are compared by how likely they make all answers, and averaged."""
-    numbers = np.array([part.shape[1] for part in along])
-    variance = noise**2
     part, mean = (grid.ravel() for grid in np.meshgrid(_SPARSE, _GAINS, indexing="ij"))
-    flat = _log_normal(along, np.zeros((1, 1)), variance)
-    spread = mean[:, None] / (numbers * noise.size)
-    bent = _log_normal(along, spread, variance)
-    either = np.logaddexp(
-        np.log(part)[:, None] + bent, np.log(np.maximum(1.0 - part, 1e-300))[:, None] + flat
-    )
+    bent, known = np.empty((2, part.size, len(along)))
+    for place, (seen, error) in enumerate(zip(along, errors, strict=True)):
+        spread, variance = (mean / seen.size)[:, None], np.ravel(error) ** 2
+        total, square = spread + variance, np.ravel(seen) ** 2
+        # How much likelier the numbers are if the column bends, and what their squares then are.
+        bent[:, place] = 0.5 * np.sum(square / variance - square / total - np.log(total / variance), axis=1)
+        trust = spread / total
+        known[:, place] = np.sum(trust**2 * square + trust * variance, axis=1)
+    bent += np.log(part)[:, None]
+    either = np.logaddexp(bent, np.log(np.maximum(1.0 - part, 1e-300))[:, None])
     evidence = special.softmax(either.sum(axis=1))
-    odds = np.exp(np.log(part)[:, None] + bent - either)
-    found = np.zeros(len(along))
-    for place, seen in enumerate(along):
-        of = spread[:, place, None]
-        trust = of / (of + variance)
-        known = trust**2 * np.sum(seen**2, axis=1) + seen.shape[1] * trust * variance
-        found[place] = float(evidence @ (odds[:, place] * known.sum(axis=1)))
-    return found
-
-
-def _log_normal(along: list[Matrix], spread: Matrix, variance: Vector) -> Matrix:
-    """Logarithms of how likely each column's numbers are, hypotheses by columns, up to a common constant."""
-    found = np.empty((len(spread), len(along)))
-    for place, seen in enumerate(along):
-        total = spread[:, min(place, spread.shape[1] - 1), None] + variance
-        found[:, place] = -0.5 * np.sum(
-            np.sum(seen**2, axis=1) / total + seen.shape[1] * np.log(total / variance), axis=1
-        )
-    return found
+    return np.asarray(evidence @ (np.exp(bent - either) * known))
 
 
 @final
@@ -214,6 +282,7 @@ class _Constant:
 
     scores: Vector
     curvatures: Vector
+    chances: Vector | None = None
     counted: float = 1.0
     limited: bool = False
 
@@ -234,9 +303,18 @@ class _Constant:
             bend = TYPICAL * problem.curvature_high
             return cls(np.clip(-slopes / bend, -problem.label_reach, problem.label_reach), np.array([bend]))
         chances = np.clip(1.0 / max(problem.outputs, 2) - slopes, 0.005, 0.995)
-        if problem.outputs == 1:
-            counted = (
-                LEAST_LIMIT / max(float(chances[0]), 1.0 - float(chances[0])) if problem.limitable else 1.0
-            )
-            return cls(special.logit(chances), chances * (1.0 - chances), counted, problem.limitable)
-        return cls(np.log(chances) - float(np.mean(np.log(chances))), chances)
+        if problem.outputs > 1:
+            return cls(_scores(chances), chances, chances)
+        sure = max(float(chances[0]), 1.0 - float(chances[0]))
+        counted = LEAST_LIMIT / sure if problem.limitable else 1.0
+        return cls(_scores(chances), chances * (1.0 - chances), chances, counted, problem.limitable)
+
+
+def _scores(chances: Vector) -> Vector:
+    """Constants at which a model gives these chances: that of the second class, or of each of several."""
+    return np.asarray(special.logit(chances) if chances.size == 1 else np.log(chances / chances.mean()))
+
+
+def _chances_at(scores: Matrix) -> Matrix:
+    """Chances at scores, outputs by places."""
+    return np.asarray(special.expit(scores) if len(scores) == 1 else special.softmax(scores, axis=0))
