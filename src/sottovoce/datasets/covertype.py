@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 NUMERIC = (
@@ -52,6 +53,8 @@ DEVIATION = (
 )
 WILDERNESS_AREAS = 4
 SOIL_TYPES = 40
+COVERS = ("pine", "spruce")
+"""The two classes of the paper: cover types 2 and 1."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,14 @@ class Covertype:
         """A fixed fifth of the rows, spread over the table by a multiplicative hash of the row number."""
         hashed = (np.arange(self.cover.size, dtype=np.uint64) * np.uint64(2654435761)) % np.uint64(2**32)
         return hashed < np.uint64(2**32 // 5)
+
+    def table(self) -> pa.Table:
+        """The columns that `declaration` names; the cover is "spruce" or "pine"."""
+        import pyarrow as pa
+
+        numbers = {name: self.numeric[:, place] for place, name in enumerate(NUMERIC)}
+        kinds = {"Wilderness_Area": self.wilderness + 1, "Soil_Type": self.soil.astype(np.int16) + 1}
+        return pa.table({**numbers, **kinds, "Cover": np.where(self.cover == 1, "spruce", "pine")})
 
     def bounded(self) -> NDArray[np.float32]:
         """55 columns of norm at most 1: numerics to [-1, 1] by declared bounds, indicators, intercept.
@@ -105,6 +116,19 @@ class Covertype:
         table[row, columns + WILDERNESS_AREAS + self.soil.astype(np.intp)] = 1.0 / divisor
         table[:, width - last.shape[1] :] = last / divisor
         return table
+
+
+def declaration() -> dict[str, Any]:
+    """What is declared of `table`, in the form of a schema file: published ranges and categories."""
+    numbers = {
+        name: {"type": "numeric", "low": low, "high": high}
+        for name, low, high in zip(NUMERIC, MINIMUM, MAXIMUM, strict=True)
+    }
+    kinds = {
+        name: {"type": "categorical", "categories": list(range(1, count + 1))}
+        for name, count in (("Wilderness_Area", WILDERNESS_AREAS), ("Soil_Type", SOIL_TYPES))
+    }
+    return {"columns": {**numbers, **kinds}, "target": {"column": "Cover", "classes": list(COVERS)}}
 
 
 def bounded_names() -> tuple[str, ...]:
