@@ -82,8 +82,8 @@ def demo(
     out.console().print(_compared(shares, budgets, _without_privacy(training, test)))
     out.say_text(
         f"Always pine would be right for {_share('pine', test):.4f}. Without privacy curves are those of "
-        "gradient boosting. All figures are exact because the data are public: on private data each would need "
-        "a share of the budget, and all these models would add theirs up."
+        "gradient boosting. All figures are exact because the data are public: on private data each would "
+        "need a share of the budget, and all these models would add theirs up."
     )
     out.say_text(
         f"What the curves say, of the model with epsilon {epsilon:g}:\n{sparklines(curved.effects())}"

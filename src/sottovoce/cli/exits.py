@@ -67,4 +67,4 @@ def standing() -> str:
                 f"{spent}. Go on with the same command and --resume {run.identity[:12]}; with fit, "
                 "--no-further then makes the best model its answers allow."
             )
-    return " ".join(said)
+    return " ".join(dict.fromkeys(said))
