@@ -24,10 +24,10 @@ Clock = Callable[[], datetime]
 SECTIONS = (
     ("guarantee", "What is guaranteed"),
     ("certificate", "What was reached"),
-    ("budget", "Where the budget went"),
-    ("steps", "Step by step"),
     ("curves", "Curves"),
     ("coefficients", "Coefficients"),
+    ("budget", "Where the budget went"),
+    ("steps", "Step by step"),
     ("card", "Model card"),
 )
 
