@@ -10,7 +10,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,12 @@ from sottovoce.data import files as tables
 from sottovoce.data import training_records
 from sottovoce.data.contrasts import asked_in
 from sottovoce.data.encoding import feature_names
+from sottovoce.data.filesets import called, files_of, is_files, is_parquet, state_of
 from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, is_parquet, rereadable, state_of
+from sottovoce.data.sources import column_names, rereadable
 from sottovoce.data.tables import Table
 from sottovoce.errors import AccuracyWarning, ParameterError, PrivacyWarning, SottovoceError
 from sottovoce.estimators.declarations import declared_delta
@@ -110,8 +110,8 @@ def fit(
     refused before the first charge.
 
     Args:
-        table: The path of a CSV or Parquet file, a pandas, polars or pyarrow table, or an Arrow stream. A
-            Parquet file need not fit into memory.
+        table: The path of a CSV or Parquet file, a folder of them, a pattern or a list of files, a pandas,
+            polars or pyarrow table, or an Arrow stream. Parquet files need not fit into memory.
         schema: A `Schema` or its path. It declares a target: classes, of which more than two train a softmax
             under one budget; a range, mapped to [-1, 1]; counts; or a time to event, of which each record
             becomes a row for each declared interval at risk.
@@ -205,7 +205,7 @@ def fit(
             plain = not share and aim.survival is None and decimal == "."
             if client is None and plain and _is_parquet_file(table):
                 return training_records.of_parquet(table, declared, aim, persons, invalid, spool, progress)
-            with waiting(progress, f"reading {_called(table)}"):
+            with waiting(progress, f"reading {called(table)}"):
                 if client is not None:
                     return training_records.on_workers(client, table, declared, aim, persons, invalid)
                 marks = {"delimiter": delimiter, "decimal": decimal}
@@ -316,7 +316,7 @@ def timed(model: str, *, evaluated: bool, dask: bool) -> str:
 
 def _names_of(table: Any, delimiter: str, decimal: str) -> tuple[Any, ...]:
     """Names of a table's columns where they can be had without reading from it; a stream is read once."""
-    if isinstance(table, str | os.PathLike):
+    if is_files(table):
         with suppress(SottovoceError):
             return column_names(table, delimiter=delimiter, decimal=decimal)
         return ()
@@ -325,21 +325,17 @@ def _names_of(table: Any, delimiter: str, decimal: str) -> tuple[Any, ...]:
     return tuple(getattr(table, "column_names", getattr(table, "columns", ())))
 
 
-def _called(table: Any) -> str:
-    return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
-
-
 def _is_parquet_file(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike) and is_parquet(table) and Path(table).is_file()
+    return is_files(table) and all(is_parquet(file) and file.is_file() for file in files_of(table))
 
 
 def _entries_about(table: Any, schema: Schema) -> int:
     """Entries of the encoded table, guessed at four bytes a field of its file; 0 for what is no file.
 
     It decides when kernels are compiled, and nothing else."""
-    if not isinstance(table, str | os.PathLike) or not Path(table).is_file():
-        return 0
-    return Path(table).stat().st_size * len(feature_names(schema)) // (4 * (len(schema.names) + 1))
+    files = files_of(table) if is_files(table) else ()
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return size * len(feature_names(schema)) // (4 * (len(schema.names) + 1))
 
 
 def versions() -> dict[str, str]:

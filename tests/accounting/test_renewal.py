@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.accounting import Budget, GaussianEvent, Ledger, QueryKind, Run, verify
+from sottovoce.accounting.allowance import lattice_cap
 from sottovoce.accounting.disk import sqlite_store
 from sottovoce.accounting.disk.renewal import allot, renew
 from sottovoce.accounting.disk.statement import entries, of_folder
@@ -68,6 +69,21 @@ def test_a_part_spends_its_own_and_no_more_and_others_leave_it_alone(path: Path)
     (told,) = verify(path).datasets
     assert [(kept.name, kept.spent) for kept in told.parts] == [("risk", run_units(path, "risk"))]
     assert json.loads(json.dumps(entries(path)))[-1]["kind"] == "end of a run"
+
+
+def test_noise_on_a_lattice_stays_within_what_the_whole_cap_allows(path: Path) -> None:
+    """The smaller epsilon, the more of it a run alone may have: parts have more than their whole."""
+    parts(path, risk=0.5)
+    ledger = opened(path, "risk")
+    whole = lattice_cap(CAP)
+    assert lattice_cap(Budget(0.5, 1e-6)) > 2 * whole
+    step = math.sqrt(0.7 * whole / (0.0202 * 2.0**100))
+    run = ledger.run(Budget(0.4, 1e-6))
+    event = GaussianEvent(QueryKind.GRADIENT, 0.001, 1.0, 1, step)
+    run.charge(event)
+    with pytest.raises(BudgetExceeded):
+        run.charge(event)
+    assert sum(grant.lattice for grant in ledger.history) <= whole
 
 
 def run_units(path: Path, part: str) -> int:

@@ -33,12 +33,13 @@ def check(
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
+    from sottovoce.data.filesets import called
     from sottovoce.data.inspection import inspect
     from sottovoce.data.schema import Schema
     from sottovoce.report.progress import waiting
 
     declared = Schema.load(schema)
-    with waiting(out.is_watched(), f"reading {data.name}"):
+    with waiting(out.is_watched(), f"reading {called(data)}"):
         found = inspect(table_of(data, query), declared, delimiter=delimiter, decimal=decimal)
     useless = [part for part in found if part.useless]
     if as_json:

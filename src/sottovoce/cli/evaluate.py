@@ -76,7 +76,7 @@ def evaluate(
     from sottovoce.cli import output as out
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
-    from sottovoce.data.sources import state_of
+    from sottovoce.data.filesets import called, state_of
     from sottovoce.errors import ParameterError
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.evaluation.holdout import too_few
@@ -89,7 +89,7 @@ def evaluate(
             "curves come with intervals."
         )
     account = out.open_ledger(ledger, dataset, part)
-    with waiting(out.is_watched(), f"reading {data.name}"):
+    with waiting(out.is_watched(), f"reading {called(data)}"):
         schema = loaded.schema if person is None else replace(loaded.schema, person=person)
         table = tables.read(
             table_of(data, query), schema, invalid=invalid, delimiter=delimiter, decimal=decimal

@@ -194,12 +194,12 @@ def fit(
     if within is not None:
         declared = replace(declared, within=within)
     signature = None if sign is None else require_key(sign).beside(output)
-    require_free((output, report, signature), inputs=(data, schema), ledger=ledger, force=force)
+    require_free((output, report, signature), inputs=(*data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset, part)
     if not quiet:
         out.aside(
             "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "
-            f"sottovoce check {data} --schema {schema}"
+            f"sottovoce check {' '.join(map(str, data))} --schema {schema}"
         )
     with out.warned():
         trained = fitting.fit(
@@ -213,7 +213,7 @@ def fit(
             weight=weight,
             weight_cap=weight_cap,
             class_weight=class_weight_of(class_weight),
-            dataset=dataset or data.name.split(".")[0],
+            dataset=dataset or data[0].name.split(".")[0],
             loss=loss,
             model=model,
             regularizer=regularizer,

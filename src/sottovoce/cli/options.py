@@ -84,9 +84,10 @@ ClassWeight: TypeAlias = Annotated[
     ),
 ]
 Data: TypeAlias = Annotated[
-    Path,
+    list[Path],
     typer.Argument(
-        help="A .csv, .csv.gz or .parquet file; with --query a .duckdb file or postgresql:SERVICE.",
+        help="A .csv, .csv.gz or .parquet file, several, a folder or a pattern of them; with --query a "
+        ".duckdb file or postgresql:SERVICE.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ import typer
 
 from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
 from sottovoce.cli.exits import ExitCode
-from sottovoce.errors import DataError, LedgerError
+from sottovoce.errors import DataError, LedgerError, SottovoceError
 from sottovoce.files import require_writable, write
 
 
@@ -30,10 +30,11 @@ def require_free(
     The same file under another spelling, through a link or by a hard link is the same file."""
     charged = () if ledger is None else tuple(Path(f"{os.path.realpath(ledger)}{part}") for part in SUFFIXES)
     taken: list[Path] = []
+    read = [file for source in filter(None, inputs) for file in _files(source)]
     for output in filter(None, outputs):
         if belongs_to_ledger(output) or any(_same(output, part) for part in charged):
             raise LedgerError(f"{output} belongs to a ledger, which is never overwritten. Name another file.")
-        if any(_same(output, source) for source in filter(None, inputs)):
+        if any(_same(output, source) for source in read):
             raise DataError(f"{output} is read by this command and never overwritten. Name another file.")
         if any(_same(output, other) for other in taken):
             raise DataError(f"{output} is named for two outputs of this command. Name another file for one.")
@@ -81,6 +82,15 @@ def save_paid(content: str, output: Path, *, force: bool = False) -> Path:
         where = "standard output"
     print(f"sottovoce: {reason} What was paid for is in {where}.", file=sys.stderr)
     raise typer.Exit(ExitCode.ELSEWHERE)
+
+
+def _files(source: Path) -> tuple[Path, ...]:
+    """Those of a folder or a pattern too; what cannot be found is told by whoever reads it."""
+    from sottovoce.data.filesets import files_of
+
+    with suppress(SottovoceError, OSError):
+        return (source, *files_of(source))
+    return (source,)
 
 
 def _reserved(place: Path) -> bool:

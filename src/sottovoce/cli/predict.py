@@ -33,13 +33,14 @@ def predict(
     from sottovoce.cli.predictions import as_csv, survival_csv
     from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
+    from sottovoce.data.filesets import called
     from sottovoce.data.sources import open_source
     from sottovoce.files import write
     from sottovoce.report.progress import waiting
 
-    require_free((output,), inputs=(model, data), force=force)
+    require_free((output,), inputs=(model, *data), force=force)
     loaded = out.load_model(model, signers)
-    with waiting(out.is_watched(), f"reading {data.name}"):
+    with waiting(out.is_watched(), f"reading {called(data)}"):
         asked = table_of(data, query)
         if loaded.schema.target is not None and loaded.schema.target.survival is not None:
             rows = loaded.survival(open_source(asked, delimiter=delimiter, decimal=decimal))

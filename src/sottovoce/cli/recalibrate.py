@@ -70,17 +70,18 @@ def recalibrate(
     from sottovoce.cli.outputs import require_free, save_paid
     from sottovoce.cli.signing import require_key, signed
     from sottovoce.cli.tables import table_of
+    from sottovoce.data.filesets import called
     from sottovoce.errors import ParameterError
     from sottovoce.report.progress import waiting
 
     signature = None if sign is None else require_key(sign).beside(output)
-    require_free((output, signature), inputs=(model, data), ledger=ledger, force=force)
+    require_free((output, signature), inputs=(model, *data), ledger=ledger, force=force)
     loaded = out.load_model(model)
     stated = delta_of(delta)
     if isinstance(stated, str):
         raise ParameterError("--delta must be a number here, such as 1e-6.")
     account = out.open_ledger(ledger, dataset, part)
-    with waiting(out.is_watched(), f"reading {data.name}"):
+    with waiting(out.is_watched(), f"reading {called(data)}"):
         made = loaded.recalibrated(
             table_of(data, query),
             budget=Budget(epsilon, stated, relation),

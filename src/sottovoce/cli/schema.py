@@ -33,7 +33,7 @@ def schema(
     from sottovoce.data.sources import column_names
     from sottovoce.files import write
 
-    require_free((output,), inputs=(data,), force=force)
+    require_free((output,), inputs=tuple(data), force=force)
     names = column_names(table_of(data, query), delimiter=delimiter, decimal=decimal)
     trimmed = [name.strip() for name in names]
     template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)

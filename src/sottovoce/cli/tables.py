@@ -10,8 +10,13 @@ from sottovoce.errors import ParameterError
 DATABASES = (".duckdb", ".ddb", ".db")
 
 
-def table_of(data: Path, query: str | None) -> Any:
+def table_of(files: list[Path], query: str | None) -> Any:
     """What to pass on as the table."""
+    data = files[0]
+    if len(files) > 1:
+        if query is not None:
+            raise ParameterError("--query reads one database.")
+        return files
     if query is None:
         if str(data).startswith("postgresql:"):
             raise ParameterError("name what to read of the database: --query 'SELECT ... FROM ...'.")

@@ -24,6 +24,7 @@ from sottovoce.data.cells import Codes
 from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT
 from sottovoce.data.encoding import require_type
+from sottovoce.data.filesets import files_of, is_parquet
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.pieces import Encode, Piece, PieceReader, zeros
@@ -69,10 +70,9 @@ class ParquetSource(Sealed):
     def open(
         cls, path: str | os.PathLike[str], schema: Schema, *, radius: float, lenient: bool
     ) -> ParquetSource:
-        where = Path(path)
-        files = tuple(sorted(where.glob("*.parquet"))) if where.is_dir() else (where,)
-        if not files:
-            raise DataError(f"there is no .parquet file in {where}.")
+        files = files_of(path)
+        if len(files) > 1 and not is_parquet(files[0]):
+            raise DataError("these files are CSV. Read them with Records.from_table.")
         wanted = (*_wanted(schema), *schema.keyed_by, *schema.weighed_by)
         spelled = located(wanted, column_names(files[0]))
         for file in files[1:]:

@@ -1,19 +1,21 @@
-"""The one door for tables: a file, a dataframe, an Arrow stream or a query, read column by column in chunks.
+"""The one door for tables: files, a dataframe, an Arrow stream or a query, read column by column in chunks.
 
-A table is the path of a CSV or Parquet file, a pandas, polars (eager or lazy) or pyarrow table, or anything
+A table is the path of a CSV or Parquet file, a folder or a pattern of such files, or a list of them
+(`filesets`), a pandas, polars (eager or lazy) or pyarrow table, or anything
 that gives an Arrow stream (`__arrow_c_stream__`: a RecordBatchReader, a DuckDB relation, an ADBC reader).
 Columns come in the type they have: none is ever inferred from their cells. Names are public and may have
 spaces around them that the schema leaves out."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, final
 
+from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.headers import checked_decimal, checked_delimiter
 from sottovoce.data.textfiles import csv_chunks, csv_names, with_points
@@ -62,8 +64,11 @@ def open_source(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Sour
         raise ParameterError("delimiter and decimal must differ: one of them is what the other is.")
     if isinstance(table, Source):
         return table
-    if isinstance(table, str | os.PathLike):
-        return _file(table, delimiter, decimal)
+    if is_files(table):
+        files = files_of(table)
+        if len(files) == 1:
+            return _file(files[0], delimiter, decimal)
+        return SeveralFiles(files, delimiter, decimal)
     if decimal != ".":
         raise ParameterError("decimal is for CSV files: numbers of other tables have no decimal mark.")
     from narwhals.dependencies import (
@@ -86,20 +91,6 @@ def open_source(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Sour
 def column_names(table: Any, *, delimiter: str = ",", decimal: str = ".") -> tuple[str, ...]:
     """Names of a table's columns; no row is read. They are public."""
     return open_source(table, delimiter=delimiter, decimal=decimal).names
-
-
-def state_of(table: Any) -> str:
-    """Tells a file, in its present state, from all others, so that a run goes on with the same one.
-
-    A digest of its name, place on the disk, size and times of change, which no program can set back; of
-    nothing that is in it, and none of them can be read from the digest. Empty for what is no file."""
-    if not isinstance(table, str | os.PathLike):
-        return ""
-    with suppress(OSError):
-        found = os.stat(table)
-        facts = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        return hashlib.sha256(repr((os.path.basename(table), *facts)).encode()).hexdigest()
-    return ""
 
 
 def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
@@ -231,6 +222,34 @@ class CsvSource(Source):
 
 
 @final
+class SeveralFiles(Source):
+    """Files one after the other, each with names of its own for the columns that are wanted."""
+
+    def __init__(self, files: Sequence[Path], delimiter: str, decimal: str) -> None:
+        self._files = [_file(file, delimiter, decimal) for file in files]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that all of them have, in the order of the first."""
+        first, *others = (file.names for file in self._files)
+        bare = [{name.strip() for name in names} for names in others]
+        return tuple(name for name in first if all(name.strip() in names for names in bare))
+
+    def chunks(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        for file in self._files:
+            located(wanted, file.names)
+        for file in self._files:
+            yield from file.chunks(wanted)
+
+    def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+        yield from self.chunks(wanted)
+
+    def require_whole(self) -> None:
+        for file in self._files:
+            file.require_whole()
+
+
+@final
 class ParquetFile(Source):
     """A .parquet file, some rows at a time."""
 
@@ -264,10 +283,6 @@ class ParquetFile(Source):
                 yield batch.num_rows, batch.column
             return
         raise DataError(f"{os.fspath(self._path)} cannot be read as Parquet.")
-
-
-def is_parquet(path: str | os.PathLike[str]) -> bool:
-    return os.fspath(path).lower().endswith((".parquet", ".pq"))
 
 
 _PANDAS = "python -c \"import pandas; pandas.{read}('{{path}}').to_parquet('table.parquet')\""

@@ -14,10 +14,11 @@ import numpy as np
 
 from sottovoce.data import cells, parquet_rows
 from sottovoce.data.columns import Target
+from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, is_parquet, require_present
+from sottovoce.data.sources import column_names, require_present
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
 
@@ -66,11 +67,12 @@ def on_workers(
     """As `files.training`, read and kept by the workers."""
     import dask.dataframe as dd
 
-    if not isinstance(path, str | os.PathLike) or not is_parquet(path):
-        raise ParameterError("with Dask the data must be a Parquet file.")
+    files = files_of(path) if is_files(path) else ()
+    if not files or not is_parquet(files[0]):
+        raise ParameterError("with Dask the data must be Parquet files.")
     wanted = (*schema.names, aim.name, *schema.keyed_by, *schema.weighed_by)
     require_present(wanted, column_names(path))
-    frame = dd.read_parquet(path, columns=list(wanted))
+    frame = dd.read_parquet([str(file) for file in files], columns=list(wanted))
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
         target = aim.reordered(tuple(labels))

@@ -21,8 +21,8 @@ import numpy as np
 
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data.files import read
+from sottovoce.data.filesets import state_of
 from sottovoce.data.records import Records
-from sottovoce.data.sources import state_of
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.losses import Logistic

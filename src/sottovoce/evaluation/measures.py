@@ -26,8 +26,8 @@ from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.accounting.resuming import Resume
 from sottovoce.data.files import read
+from sottovoce.data.filesets import state_of
 from sottovoce.data.persons import Persons
-from sottovoce.data.sources import state_of
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation

@@ -186,7 +186,7 @@ OPERATION = (
         "accounting.disk.entries:Account.taken",
         "Totals(max(whole.units, cap.units - left.units), max(whole.lattice, cap.lattice - left.lattice))",
         "Totals(cap.units - left.units, cap.lattice - left.lattice)",
-        f"{RENEWED} -k allotted_reserved",
+        f"{RENEWED} -k lattice",
     ),
     Mutant(
         "an account that expired is charged",

@@ -174,6 +174,10 @@ def _read_file(case: Case, files: list[bytes]) -> Reading:
     return _written(files, lambda path: _from_table(case, path))
 
 
+def _read_folder(case: Case, files: list[bytes]) -> Reading:
+    return _written(files, lambda path: _from_table(case, path if path.is_dir() else [path]))
+
+
 def _read_parquet(case: Case, files: list[bytes]) -> Reading:
     compiled = "compiled" if case.cuts[1] < 0.5 else "reference"
     with mock.patch.dict("os.environ", {"SOTTOVOCE_KERNELS": compiled}):
@@ -483,6 +487,16 @@ def _read_semicolons(case: Case, files: list[bytes]) -> Reading:
     return _written(files, read, "t.csv")
 
 
+def _several_csv(case: Case, table: Table) -> list[bytes]:
+    """Two files; where a record stands follows from its place alone."""
+    first, _ = _cut(case, len(table))
+    return [_csv(case, part)[0] for part in (table[:first], table[first:]) if part]
+
+
+def _read_several_csv(case: Case, files: list[bytes]) -> Reading:
+    return _written(files, lambda _: _from_table(case, str(_place() / "*.csv")), "t.csv")
+
+
 CONTAINERS: tuple[Container, ...] = (
     Container("CSV", ("fields",), _csv, _read_csv, 200),
     Container("CSV, decimal commas", ("fields",), _semicolons, _read_semicolons, 80),
@@ -493,6 +507,8 @@ CONTAINERS: tuple[Container, ...] = (
     Container("Parquet records", ("arrow",), _parquet, _read_parquet, 30),
     Container("Parquet folder", ("arrow",), _folder, _read_parquet, 60),
     Container("Parquet folder, types differ", ("arrow",), _folder, _read_parquet, 60, mixed=True),
+    Container("Parquet files in a folder, as a table", ("arrow",), _folder, _read_folder, 40, mixed=True),
+    Container("CSV files in a folder", ("fields",), _several_csv, _read_several_csv, 60),
     Container(
         "polars",
         ("arrow",),
