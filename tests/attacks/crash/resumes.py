@@ -171,7 +171,7 @@ def main() -> int:
     luck, seen, held = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 8), Counter[str](), table()
     model = sv.fit(held, SCHEMA, epsilon=BUDGET.epsilon, delta=BUDGET.delta, method="majorize", simulate=0)
     with tempfile.TemporaryDirectory() as common, cluster(Path(common)) as scheduler:
-        for case in itertools.cycle(CASES):
+        for case in itertools.cycle(luck.sample(CASES, len(CASES))):
             if seen["kills"] >= kills:
                 break
             with tempfile.TemporaryDirectory() as folder:

@@ -148,7 +148,7 @@ OPERATION = (
     ),
     Mutant(
         "a changed file is known by its name and time alone",
-        "data.sources:state_of",
+        "data.filesets:_place",
         "(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)",
         "(found.st_mtime_ns,)",
         f"{FIGURES} -k model_and_table",
