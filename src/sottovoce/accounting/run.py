@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, final
 
 from sottovoce.accounting.allowance import Allowance, new_grant, share
 from sottovoce.accounting.budget import Budget
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from sottovoce.accounting.ledger import Ledger
 
 T = TypeVar("T")
+
+logger = logging.getLogger("sottovoce")
 
 _OPENED: deque[Run] = deque(maxlen=4)
 
@@ -117,7 +120,14 @@ class Run:
     def begin(self) -> Self:
         """Remembered as `opened` from here on."""
         _OPENED.append(self)
+        self._log("a run began", begun_before=len(self._begun))
         return self
+
+    def _log(self, message: str, **facts: Any) -> None:
+        """Declarations and what the ledger holds; never an answer."""
+        about = {"run": self._identity, "name": self._name, **facts}
+        told = ", ".join(f"{name}={value}" for name, value in about.items())
+        logger.info("%s: %s", message, told, extra={"facts": about})
 
     @property
     def cut_short(self) -> bool:
@@ -223,6 +233,8 @@ class Run:
             self._spent, self._refused = before, True
             raise
         self._count(grant)
+        share = round(grant.units / self.units_cap, 6)
+        self._log("a query was charged", query=grant.event.subject, share_of_budget=share, charge=grant.id)
         return grant
 
     def _charged_before(self, event: Event) -> Grant:
@@ -260,6 +272,7 @@ class Run:
 
     def close(self, how: str = "finished") -> None:
         """The end of the run: what it reserved and did not spend is free for others."""
+        self._log("a run ended", how=how, spent_of_budget=round(self._spent.units / self.units_cap, 6))
         try:
             self._ledger.end(self._identity, how, "" if self._journal is None else self._journal.seal)
         finally:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -77,8 +78,15 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    log_json: Annotated[
+        bool,
+        typer.Option("--log-json", help="Log what runs do to standard error, as JSON; see SOTTOVOCE_LOG."),
+    ] = False,
 ) -> None:
     """Train models on sensitive records under differential privacy, and be told what was reached."""
+    from sottovoce.cli import logs
+
+    logs.begin("json" if log_json else "")
 
 
 def main() -> None:
@@ -86,26 +94,46 @@ def main() -> None:
     _spare_addresses()
     raise_on_signals()
     try:
-        application(*sys.argv[1:2])()
+        words = [word for word in sys.argv[1:] if word != "--log-json"]
+        command = typer.main.get_command(application(*words[:1]))
+        command(default_map=_defaults(command))
     except SottovoceError as error:
         from sottovoce.cli.output import shown_safely
         from sottovoce.cli.wording import in_words_of_the_command_line
 
         said = in_words_of_the_command_line(" ".join(str(error).split()))
-        print(f"sottovoce: {shown_safely(' '.join(filter(None, (said, standing()))))}", file=sys.stderr)
-        sys.exit(code_of(error))
+        _tell(type(error).__name__, shown_safely(said), code_of(error), shown_safely(standing()))
     except Interrupted as signal:
         said = standing() or "nothing was charged."
-        print(f"sottovoce: stopped by signal {signal.number}: {said}", file=sys.stderr)
-        sys.exit(signal.code)
+        _tell("Interrupted", f"stopped by signal {signal.number}: {said}", signal.code)
     except Exception as error:
         # what other libraries raise may quote data, so only its kind is told
         if isinstance(error, MemoryError) or _addresses_ran_out():
             said = "memory ran out. Give this process more: ulimit -v, or the container's limit."
         else:
             said = f"stopped by an unexpected {type(error).__name__}; please report this."
-        print(f"sottovoce: {' '.join(filter(None, (said, standing())))}", file=sys.stderr)
-        sys.exit(ExitCode.FAILED)
+        _tell(type(error).__name__, said, ExitCode.FAILED, standing())
+
+
+def _defaults(command: Any) -> dict[str, Any] | None:
+    """Options from the environment and a file; where none is set, what reads them is not loaded."""
+    if not any(name.startswith("SOTTOVOCE_") for name in os.environ):
+        return None
+    from sottovoce.cli.configuration import defaults
+
+    return defaults(command)
+
+
+def _tell(kind: str, message: str, code: int, charged: str = "") -> NoReturn:
+    """How a command failed, on standard error: one line, or with --json one JSON object."""
+    if "--json" in sys.argv:
+        print(
+            json.dumps({"error": kind, "message": message, "charged": charged, "exit": int(code)}),
+            file=sys.stderr,
+        )
+    else:
+        print(f"sottovoce: {' '.join(filter(None, (message, charged)))}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _addresses_ran_out() -> bool:
