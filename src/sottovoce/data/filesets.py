@@ -71,7 +71,7 @@ def _expanded(path: Path) -> list[Path]:
         ]
         found = [file for kind in kinds for file in kind]
         if not found:
-            raise DataError(f"there is no .parquet and no .csv file in {path}.")
+            raise DataError(f"there is no .parquet file and no .csv file in {path}.")
         return found
     if glob.has_magic(str(path)) and not path.exists():
         matching = sorted(map(Path, glob.glob(str(path))))
