@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +122,20 @@ def test_logs_are_lines_of_json(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     os.name != "posix" or os.getuid() != 0 or shutil.which("setpriv") is None,
     reason="needs root to become nobody",
 )
-def test_somebody_without_a_home_trains_where_nothing_can_be_written_but_the_output(tmp_path: Path) -> None:
+def test_somebody_without_a_home_trains_where_nothing_can_be_written_but_the_output() -> None:
     """The interpreter may lie in a folder that nobody else reads: reading, not writing, is allowed."""
-    write(tmp_path / "claims.csv", n=300)
-    (tmp_path / "schema.toml").write_text(TWO.to_toml())
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    out = tmp_path / "out"
+    folder = Path(tempfile.mkdtemp())  # pytest's own folders are its user's alone
+    try:
+        _as_nobody(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _as_nobody(folder: Path) -> None:
+    write(folder / "claims.csv", n=300)
+    (folder / "schema.toml").write_text(TWO.to_toml())
+    folder.chmod(0o755)
+    out = folder / "out"
     out.mkdir()
     out.chmod(0o777)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
@@ -135,7 +143,7 @@ def test_somebody_without_a_home_trains_where_nothing_can_be_written_but_the_out
     command[command.index("model.json")] = "out/model.json"
     done = subprocess.run(
         [*NOBODY, *READS, *command],
-        cwd=tmp_path,
+        cwd=folder,
         env={**kept, "HOME": "/nonexistent", "TMPDIR": str(out)},
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ others, and the guarantee then does not speak of it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, final
@@ -31,9 +31,9 @@ def open_query(place: str, query: str) -> Source:
 class QuerySource(Source):
     """The answer to a query; closes what gives it once it is read or forgotten."""
 
-    def __init__(self, answer: Any, *givers: Any) -> None:
+    def __init__(self, answer: Any, *givers: Any, explained: Callable[[str], str] | None = None) -> None:
         self._givers = givers
-        self._stream = StreamSource(answer)
+        self._stream = StreamSource(answer) if explained is None else StreamSource(answer, explained)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def _postgresql(place: str, query: str) -> Source:
     try:
         cursor = connection.cursor()
         cursor.execute(query)
-        return QuerySource(cursor.fetch_record_batch(), cursor, connection)
+        return QuerySource(cursor.fetch_record_batch(), cursor, connection, explained=broken_off)
     except Exception as failure:  # its words may quote credentials or records: only SQLSTATE is looked at
         state = str(getattr(failure, "sqlstate", None) or "")
     for giver in filter(None, (cursor, connection)):
@@ -128,6 +128,29 @@ def refused(state: str) -> str:
     return next(
         (said for code, said in _REFUSALS if state.startswith(code)),
         "PostgreSQL does not run the query. Try it in psql.",
+    )
+
+
+_SIGNS = (
+    ("canceling statement due to", "57014"),
+    ("terminating connection", "57P01"),
+    ("server closed the connection", "08006"),
+    ("could not receive data", "08006"),
+    ("no connection to the server", "08003"),
+)
+"""What the server and libpq say, in English, when it is no record that ends an answer."""
+
+
+def broken_off(failure: str) -> str:
+    """Why an answer ended before its last row; the driver hands on words alone then, and no SQLSTATE.
+
+    Only whether one of a few fixed phrases is among them is looked at: others may quote a record."""
+    state = next((code for sign, code in _SIGNS if sign in failure), "")
+    if state:
+        return refused(state)
+    return (
+        "PostgreSQL ended its answer before the last row: the query fails on a record, or the server in "
+        "another language than English. Try it in psql."
     )
 
 

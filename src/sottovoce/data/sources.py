@@ -25,6 +25,7 @@ from sottovoce.machine import memory_told
 Chunk: TypeAlias = tuple[int, Callable[[str], Any]]
 
 PARQUET_BATCH_ROWS = 2**16
+BROKE_OFF = "the Arrow stream broke off while it was read."
 
 
 class Source(ABC):
@@ -143,10 +144,14 @@ class PandasSource(FrameSource):
 
 @final
 class StreamSource(Source):
-    """An Arrow stream, batch after batch: read once where its giver gives it once."""
+    """An Arrow stream, batch after batch: read once where its giver gives it once.
 
-    def __init__(self, table: Any) -> None:
+    `explained` says why it broke off, from what its giver raised, of which nothing may be repeated."""
+
+    def __init__(self, table: Any, explained: Callable[[str], str] = lambda _: BROKE_OFF) -> None:
         import pyarrow as pa
+
+        self._explained = explained
 
         self._reader: Any = None
         with suppress(Exception):
@@ -160,11 +165,13 @@ class StreamSource(Source):
 
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]:
         # what a database raises may quote a cell: ours is raised once it is forgotten
-        with suppress(Exception):
+        try:
             for batch in self._reader:
                 yield batch.num_rows, batch.column
             return
-        raise DataError("the Arrow stream broke off while it was read.")
+        except Exception as failure:
+            reason = self._explained(str(failure))
+        raise DataError(reason)
 
     def batches(self) -> list[Chunk]:
         """All that is left of the stream."""
