@@ -7,10 +7,12 @@ import os
 import pickle
 import random
 import sqlite3
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.accounting import (
@@ -22,6 +24,8 @@ from sottovoce.accounting import (
     SubsampledGaussianEvent,
     verify,
 )
+from sottovoce.cli import application
+from sottovoce.errors import LedgerError
 from tests import problems
 from tests.attacks.crash.kills import UNRELEASED, Point, Scene, event, in_child, kill_once, race
 
@@ -283,3 +287,26 @@ def test_history_is_written_for_people(path: Path) -> None:
     assert "claims: 0.0100000 of 0.0560" in said
     assert "claims: gradient, 0.0100000 mu^2, run 'nightly'" in said
     assert "declared, Budget(epsilon=1.0, delta=1e-06) in mu^2" in said
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root to mount")
+def test_a_ledger_on_a_read_only_mount_is_shown_and_verified_and_takes_no_charge(tmp_path: Path) -> None:
+    place = tmp_path / "mounted"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        ledger = Ledger.create(place / "budget.db", dataset="d", cap=CAP)
+        with ledger.start(Budget(0.1, 1e-6), "run") as run:
+            run.charge(GaussianEvent(QueryKind.GRADIENT, 0.001, 1.0, 3, 0.0))
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+        statement = verify(place / "budget.db")
+        assert [run.answers for run in statement.runs] == [1]
+        shown = CliRunner().invoke(application("ledger"), ["ledger", "show", str(place / "budget.db")])
+        assert shown.exit_code == 0
+        with pytest.raises(LedgerError):
+            Ledger.open(place / "budget.db", dataset="d").start(Budget(0.1, 1e-6), "run")
+        assert len(verify(place / "budget.db").runs) == 1
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

@@ -113,6 +113,7 @@ def read_all(query: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_real_postgresql_that_ends_its_answer_says_why_and_quotes_nothing(
     server: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
