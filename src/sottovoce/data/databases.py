@@ -95,8 +95,8 @@ def _postgresql(place: str, query: str) -> Source:
         cursor = connection.cursor()
         cursor.execute(query)
         return QuerySource(cursor.fetch_record_batch(), cursor, connection, explained=broken_off)
-    except Exception as failure:  # its words may quote credentials or records: only SQLSTATE is looked at
-        state = str(getattr(failure, "sqlstate", None) or "")
+    except Exception as failure:  # its words may quote credentials or records: none is repeated
+        state = str(getattr(failure, "sqlstate", None) or "") or _sign(str(failure))
     for giver in filter(None, (cursor, connection)):
         with suppress(Exception):
             giver.close()
@@ -141,12 +141,16 @@ _SIGNS = (
 """What the server and libpq say, in English, when it is no record that ends an answer."""
 
 
+def _sign(failure: str) -> str:
+    """The SQLSTATE that one of these phrases stands for; empty where none is among the words."""
+    return next((code for sign, code in _SIGNS if sign in failure), "")
+
+
 def broken_off(failure: str) -> str:
     """Why an answer ended before its last row; the driver hands on words alone then, and no SQLSTATE.
 
     Only whether one of a few fixed phrases is among them is looked at: others may quote a record."""
-    state = next((code for sign, code in _SIGNS if sign in failure), "")
-    if state:
+    if state := _sign(failure):
         return refused(state)
     return (
         "PostgreSQL ended its answer before the last row: the query fails on a record, or the server in "
