@@ -164,3 +164,13 @@ def test_terms_of_arrays_are_their_weights() -> None:
     assert coding.names == ("x0", "x1", "x2")
     np.testing.assert_array_equal(coding.matrix, np.eye(3))
     assert isinstance(plain_terms(found), UserTerms)
+
+
+def test_where_the_hessian_may_be_another_one_the_step_is_not_taken_for_an_estimate() -> None:
+    rng = np.random.default_rng(5)
+    near = quadratic(rng, HESSIAN, np.zeros(3), n=10_000, gradient_scale=1e-3, hessian_scale=1e-4)
+    far = replace(near, gradient=np.array([0.5, 0.0, 0.0]), third=0.0)
+    assert OneStep.of(far, NONE).determined(np.eye(3)).all()
+    lost = OneStep.of(replace(far, third=1e3), NONE)
+    assert lost.change > 2.0
+    assert not lost.determined(np.eye(3)).any()

@@ -50,6 +50,12 @@ def curvature_at(problem: Problem, score: float) -> float:
     return problem.curvature_high
 
 
+def curvature_bend(problem: Problem) -> float:
+    """How fast phi'' changes, as a part of itself, where records lie: of counts 1, phi'' being e^t below the
+    largest count, and 2 only where more than that is expected."""
+    return 1.0 if problem.loss in ("poisson", "cloglog") else problem.bend
+
+
 def typical_curvature(problem: Problem) -> float:
     """phi'' to expect: four fifths of the largest, half of that for one of several outputs; of counts, whose
     phi'' is the expected count over the largest there can be, a tenth."""

@@ -30,6 +30,8 @@ from sottovoce.inference.findings import LastAnswers, curvature_change, mean_cur
 
 _MOST = 0.95
 _MANY = 1e9
+_ANOTHER = 2.0
+"""k / (1 - k) where a Hessian may have changed by two thirds of itself, so that it says little."""
 _ASSUMED = 0.5
 """Part of a variance that may be assumed, not seen, in a coefficient that is determined."""
 
@@ -142,9 +144,13 @@ class OneStep:
         return self._sandwich(self.sampling)
 
     def determined(self, along: Matrix) -> Mask:
-        """Which rows of `along` times eta have a variance that was mostly seen, not assumed."""
+        """Which rows of `along` times eta have a variance that was mostly seen, not assumed; what is added
+        because the Hessian may have become another one is assumed, too."""
+        guessed = self.assumed
+        if self.change > _ANOTHER:
+            guessed = guessed + self.change**2 * np.outer(self.step, self.step)
         whole, assumed = (
-            np.einsum("ij,jk,ik->i", along, middle, along) for middle in (self.covariance, self.assumed)
+            np.einsum("ij,jk,ik->i", along, middle, along) for middle in (self.covariance, guessed)
         )
         return np.asarray(assumed <= _ASSUMED * whole)
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.allotment import Allotment, curvature_at, curvature_ceiling, least_ratio
+from sottovoce.inference.allotment import (
+    Allotment,
+    curvature_at,
+    curvature_bend,
+    curvature_ceiling,
+    least_ratio,
+)
 from sottovoce.inference.coordinates import CAP, standardized
 from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.problem import LARGEST_MATRIX
@@ -77,7 +83,7 @@ def measured(ask: Queries, w: Vector, units: int, asked: Inference) -> LastAnswe
         spent += hessian.units + first.units
         start, here, share = here, there, 0.5
         mean = mean_curvature(curvature, hessian.scale, spread)
-        third = min(problem.third, problem.bend * mean)
+        third = min(problem.third, curvature_bend(problem) * mean)
         again = int(units * share * (parts.hessian + parts.first))
         affordable = spent + again + scores_units <= (1.0 - _KEPT) * units
         if not affordable or curvature_change(there - start, there, curvature, mean, third) <= _FAR:
