@@ -196,7 +196,7 @@ def fit(
     signature = None if sign is None else require_key(sign).beside(output)
     require_free((output, report, signature), inputs=(*data, schema), ledger=ledger, force=force)
     account = out.open_ledger(ledger, dataset, part)
-    if not quiet:
+    if not (quiet or as_json):
         out.aside(
             "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "
             f"sottovoce check {' '.join(map(str, data))} --schema {schema}"
