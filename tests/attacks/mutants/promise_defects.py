@@ -190,7 +190,7 @@ KEPT = (
     Mutant(
         "outputs over inputs",
         "cli.outputs:require_free",
-        "any((_same(output, source) for source in filter(None, inputs)))",
+        "any((_same(output, source) for source in read))",
         "False",
         f"{OUTPUTS} -k spelled",
     ),
