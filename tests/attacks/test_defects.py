@@ -19,9 +19,8 @@ CONTROLS = (
     Mutant(
         "",
         "privacy.release:gaussian",
-        "grant, asked = run.charge(event), fingerprint(query)",
-        "from sottovoce.accounting.store import Grant\n"
-        "grant, asked = Grant('', event, 1, 0), fingerprint(query)",
+        "grant = run.charge(event)",
+        "from sottovoce.accounting.store import Grant\ngrant = Grant('', event, 1, 0)",
         "",
     ),
     Mutant("", "privacy.sources:RecordSource.sensitivity", "return tight", "return tight / 20.0", ""),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -148,7 +149,9 @@ def require_close(one: list[tuple[str, Any, Any]], two: list[tuple[str, Any, Any
 
 
 def _number(said: str, name: str) -> float:
-    return float(said.partition(f"{name}=")[2].partition(",")[0].removeprefix("np.float64(").rstrip(")"))
+    """Of the field with this whole name: `exact_sensitivity` is another than `sensitivity`."""
+    (found,) = re.findall(rf"(?<!\w){name}=(?:np\.float64\()?([^,)]+)", said)
+    return float(found)
 
 
 def _ratio(moved: Any, charged: float) -> float:
