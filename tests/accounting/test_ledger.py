@@ -173,6 +173,9 @@ def test_a_store_that_fails_leaves_the_run_charged() -> None:
         def held(self) -> dict[str, Totals]:
             return {}
 
+        def taken(self, run: str, cap: Totals) -> Totals:
+            return Totals(0, 0)
+
         def history(self) -> tuple[Grant, ...]:
             return ()
 

@@ -5,11 +5,10 @@ in their twelfth digit more than a quarter tell, as the control shows, so that 1
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from tests.attacks.replay.pairs import _said, differences, methods, setting, tables
@@ -33,7 +32,7 @@ def test_the_replay_notices_a_run_that_looks_at_exact_data(monkeypatch: pytest.M
     def peeking(self: Oracle, w: np.ndarray, units: int):  # type: ignore[no-untyped-def]
         answer = asked(self, w, units)
         exact = float(np.linalg.norm(self._source._risk.gradient(w)))
-        return replace(answer, scale=answer.scale * (1.0 + 1e-12 * exact))
+        return Planned(answer.value, answer.scale * (1.0 + 1e-12 * exact), answer.units)
 
     monkeypatch.setattr(Oracle, "gradient", peeking)
     assert sum(differences(seed, "majorize")[1] > 0 for seed in range(40)) > 10

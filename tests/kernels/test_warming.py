@@ -61,6 +61,7 @@ def test_a_process_that_ends_waits_for_no_pass_that_was_not_begun(monkeypatch):
     assert len(begun) == 2
 
 
+@pytest.mark.slow
 def test_after_warming_no_pass_compiles_anything():
     """Every dispatcher keeps the signatures it was compiled for; real rows must bring none that is new."""
     code = """

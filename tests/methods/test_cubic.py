@@ -14,6 +14,7 @@ from sottovoce.accounting.events import QueryKind
 from sottovoce.methods.base import Goal
 from sottovoce.methods.cubic import Cubic
 from sottovoce.methods.cubic_model import CubicModel, minimize_cubic
+from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from tests import problems
@@ -139,7 +140,7 @@ def test_when_no_rung_shows_a_decrease_the_guaranteed_step_is_taken() -> None:
 
         def trials(self, w: np.ndarray, directions: np.ndarray, units: int) -> object:
             answer = queries.trials(w, directions, units)
-            return type(answer)(np.full(len(directions), -1.0), answer.scale, answer.units)
+            return Planned(np.full(len(directions), -1.0), answer.scale, answer.units)
 
     goal = Goal(tolerance=None, confidence=0.99)
     seen = []

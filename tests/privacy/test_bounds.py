@@ -9,7 +9,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.privacy import sensitivity
-from sottovoce.privacy.bounds import norm_above
+from sottovoce.privacy.charges import norm_above
 from tests import charges, problems
 
 W = np.array([3.0, -1.0, 0.5, 2.0, -4.0])

@@ -11,7 +11,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, QueryKind
-from sottovoce.privacy.bounds import norm_above
+from sottovoce.privacy.charges import norm_above
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import Gradient

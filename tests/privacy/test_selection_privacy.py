@@ -26,7 +26,7 @@ def test_the_choice_is_as_private_as_it_is_priced() -> None:
     free = SimpleNamespace(
         currency=SimpleNamespace(pure_epsilon=lambda units: 1.0),
         charge=lambda event: None,
-        released=lambda grant, part, asked, draw: draw(),
+        released=lambda grant, asked, draw: draw(),
         budget=BUDGET,
     )
     oracle = CountOracle(free, SimulatedNoise(1))  # type: ignore[arg-type]

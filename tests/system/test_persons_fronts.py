@@ -83,14 +83,14 @@ def test_the_command_line_fits_and_evaluates_for_persons(tmp_path: Path, kind: s
     zero_out = ["--relation", "zero-out", "--persons", "100", "--json", "-o", str(tmp_path / "zero.json")]
     second = run.invoke(app, [*again, *zero_out])
     assert second.exit_code == 0, second.output
-    stated = json.loads(second.output)["guarantee"]
+    stated = json.loads(second.stdout)["guarantee"]
     assert (stated["relation"], stated["unit"], stated["n"]) == ("REPLACE_SPECIAL", "person", 100)
     refused = run.invoke(app, [*again, "--relation", "zero-out", "-o", str(tmp_path / "no.json")])
     assert refused.exit_code != 0
     ledger = ["--ledger", str(tmp_path / "budget.db"), "--dataset", "claims"]
     cap = ["--dataset", "claims", "--epsilon", "5", "--delta", "1e-4"]
     made = run.invoke(app, ["ledger", "create", ledger[1], *cap, "--unit", "person", "--json"])
-    assert json.loads(made.output)["unit"] == "person"
+    assert json.loads(made.stdout)["unit"] == "person"
     counted = run.invoke(app, ["evaluate", str(model), str(data), *common, *ledger])
     assert counted.exit_code == 0, counted.output
     for words in ("replace all records of one person", "under zero-out nothing is stated", "Persons by true"):
@@ -104,8 +104,8 @@ def test_the_command_line_fits_and_evaluates_for_persons(tmp_path: Path, kind: s
     assert (kept["relation"], kept["unit"]) == ("REPLACE_ONE", "person")
     found = run.invoke(app, ["evaluate", str(model), str(data), *common, "--json"])
     assert found.exit_code == 0, found.output
-    assert json.loads(found.output)["unit"] == "person"
-    assert json.loads(found.output)["accuracy"]["n"] == PEOPLE
+    assert json.loads(found.stdout)["unit"] == "person"
+    assert json.loads(found.stdout)["accuracy"]["n"] == PEOPLE
 
 
 def test_streamed_and_held_files_give_persons_the_same_answers(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_evaluation_averages_over_persons_and_no_person_moves_a_figure_past_its_
     counted: list[tuple[np.ndarray, float]] = []
 
     def exact(
-        self: Any, compute: Any, sensitivity: float, entries: int, units: int
+        self: Any, compute: Any, sensitivity: float, entries: int, units: int, figure: object
     ) -> tuple[np.ndarray, float]:
         counted.append((compute(), sensitivity))
         return counted[-1][0], 1.0

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from typing import TextIO
 
 from sottovoce.errors import ParameterError
 
@@ -30,16 +31,25 @@ class AsJson(logging.Formatter):
         return json.dumps(told)
 
 
+class ToStandardError(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at that moment: a program that runs commands may have replaced it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
 def begin(form: str = "") -> None:
     """Log to standard error in the form that is asked for: text, json, or none."""
     chosen = form or os.environ.get(VARIABLE, "")
+    logger = logging.getLogger("sottovoce")
+    logger.handlers[:] = [other for other in logger.handlers if not isinstance(other, ToStandardError)]
     if not chosen:
         return
     if chosen not in ("text", "json"):
         raise ParameterError(f"{VARIABLE} must be text or json.")
-    handler = logging.StreamHandler(sys.stderr)
+    handler = ToStandardError()
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(AsJson() if chosen == "json" else plain)
-    logger = logging.getLogger("sottovoce")
-    logger.handlers[:] = [handler]
+    logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -196,7 +196,7 @@ def opened_test(
     if oracle is not None:
         yield test(oracle, confidence, invalid, people)
         return
-    if ledger is not None and ledger.persistent:
+    if isinstance(ledger, Ledger) and ledger.persistent:
         facts["model"] = identity_of(model)
         facts["n"] = str(len(labels) if people is None else people.n)
     with CountOracle.open(
