@@ -12,6 +12,7 @@ import sottovoce as sv
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum  # noqa: E402
+from sottovoce.queries import Trials  # noqa: E402
 from tests.autodiff import models  # noqa: E402
 
 NASTY = [0.0, 1.0, -1.0, 1e-30, 1e8, -1e30, 1e160, 1e300, float("inf"), float("-inf"), float("nan")]
@@ -67,6 +68,16 @@ def test_the_bounds_are_attained() -> None:
     ]
     moved = abs(float(ends[0].gradient(np.zeros(1))[0] - ends[1].gradient(np.zeros(1))[0]))
     assert moved == pytest.approx(ends[0].bounds.gradient(np.zeros(1)), rel=1e-6)
+
+
+def test_trials_are_decreases_per_unit_length_and_each_is_paid_for() -> None:
+    """Four equal trials move together, twice as far as one; one of twice the length counts half."""
+    A, y = models.phase_data(5, 3, seed=1)
+    held, at, v = risk(A, y), np.ones(3), np.array([0.6, 0.0, -0.8])
+    one, four = Trials(at, v[None]), Trials(at, np.stack([v] * 4))
+    assert four.sensitivity(held.bounds) >= 2.0 * one.sensitivity(held.bounds) * (1.0 - 1e-9)
+    long = Trials(at, 2.0 * v[None])
+    assert long.exact(held) == pytest.approx(held.trials(at, 2.0 * v[None]) / 2.0)
 
 
 def test_terms_that_are_not_finite_or_overflow_count_as_zero() -> None:

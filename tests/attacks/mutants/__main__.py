@@ -40,16 +40,19 @@ def main() -> int:
     for verdict in runner.verdicts(mutants, chosen.jobs):
         mutant = verdict.mutant
         assert mutant is not None
-        if not verdict.killed:
+        try:
+            word = "killed  " if verdict.killed else "SURVIVED"
+        except RuntimeError as error:
+            word = f"NOT TRIED ({str(error).splitlines()[0]})"
+        if word.strip() != "killed":
             survived.append(mutant.name)
-        word = "killed  " if verdict.killed else "SURVIVED"
         print(f"{word} {verdict.seconds:6.1f} s  {mutant.place}  {mutant.name}  {verdict.test}", flush=True)
         busy += verdict.seconds
         found[mutant.name] = verdict.test
     if chosen.record:
         runner.keep_killers(found)
     print(
-        f"{len(mutants) - len(survived)} of {len(mutants)} killed in {busy:,.0f} s of CPU; survived: {survived}"
+        f"{len(mutants) - len(survived)} of {len(mutants)} killed in {busy:,.0f} s of CPU; not killed: {survived}"
     )
     return 1 if survived else 0
 

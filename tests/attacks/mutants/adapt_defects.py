@@ -112,7 +112,7 @@ ADAPT = (
         "methods.adapt.posterior:Posterior.smooth",
         "counted ** 2",
         "counted",
-        f"{_TESTS} -k smooth",
+        f"{_TESTS} -k heard_again_is_their_scatter",
     ),
     Mutant(
         "nothing left of the signal is free",

@@ -101,20 +101,6 @@ BASE = (
         "tests/privacy/test_release.py",
     ),
     Mutant(
-        "gram's bound halved in the query",
-        "queries.features:Gram.sensitivity",
-        "bounds.gram()",
-        "0.5 * bounds.gram()",
-        f"{ORACLE} -k noise_released",
-    ),
-    Mutant(
-        "squares heavier than they are charged for",
-        "queries.features:ColumnMoments.exact",
-        "self.factor(risk.problem)",
-        "2.0 * self.factor(risk.problem)",
-        "tests/audit/test_query_audits.py -k charged",
-    ),
-    Mutant(
         "the last block of a pass left out",
         "data.threads:in_order",
         "range(count)",
@@ -141,13 +127,6 @@ BASE = (
         "LimitedGradient(w, limit)",
         "Gradient(w)",
         "tests/losses/test_limited.py",
-    ),
-    Mutant(
-        "second moments of scores charged half",
-        "queries.scores:ScoreMoment.sensitivity",
-        "bounds.score_moment(self.w)",
-        "0.5 * bounds.score_moment(self.w)",
-        "tests/audit/test_query_audits.py -k charged",
     ),
     Mutant(
         "rows of one person taken for independent",

@@ -14,7 +14,7 @@ from tests.attacks.mutants.door_defects import READERS
 from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.harness import Mutant
-from tests.attacks.mutants.inference_defects import ERRORS, MOMENTS_OF_SCORES
+from tests.attacks.mutants.inference_defects import ERRORS
 from tests.attacks.mutants.kernel_defects import FORMULAS
 from tests.attacks.mutants.method_defects import LEVELS, LIMITS, MAJORIZERS, REFUSALS
 from tests.attacks.mutants.neighbour_defects import NEIGHBOURS
@@ -49,7 +49,6 @@ _EVERYTHING = (
     *GEOMETRY,
     *RELATIONS,
     *COUNTS,
-    *MOMENTS_OF_SCORES,
     *ERRORS,
     *PRICES,
     *CHAINS,

@@ -234,14 +234,14 @@ BOUNDS = (
         "privacy.sensitivity:value_difference",
         "slope * radius",
         "0.5 * slope * radius",
-        f"{ATTAINED} -k trial_values",
+        "tests/autodiff/test_torch_persons.py -k past_the_bound",
     ),
     Mutant(
         "trials counted once",
         "privacy.sensitivity:normalized_trials",
         "slope * radius * math.sqrt(count)",
         "slope * radius",
-        f"{ATTAINED} -k trial_values",
+        "tests/autodiff/test_sensitivity.py -k paid_for",
     ),
     Mutant(
         "softmax Hessian halved",

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from tests.attacks.mutants.harness import Mutant
 
-CAPPED = "tests/privacy/test_capped_sensitivity.py"
 SCORES = "tests/risks/test_scores.py"
 ESTIMATE = "tests/inference/test_estimate.py"
 SUMMARY = "tests/inference/test_summary.py"
 NOISE = "tests/inference/test_coefficient_noise.py"
 STEPS = "tests/inference/test_step_noise.py"
 
-MOMENTS_OF_SCORES = (
-    Mutant(
-        "second moments: orthogonal rows forgotten",
-        "privacy.sensitivity:second_moment",
-        "math.sqrt(2.0) * largest",
-        "largest",
-        f"{CAPPED} -k past_its_bound",
-    ),
-)
 
 ERRORS = (
     Mutant(

@@ -77,18 +77,11 @@ RELEASES = (
         f"{ORACLE} -k noise_released",
     ),
     Mutant(
-        "gradient's sensitivity at other weights",
-        "queries.derivatives:Gradient.sensitivity",
-        "bounds.gradient(self.w)",
-        "bounds.gradient(0.0 * self.w)",
-        f"{ORACLE} -k noise_released",
-    ),
-    Mutant(
         "trials not divided by their length",
         "queries.lines:Trials.exact",
         "risk.trials(self.w, self.steps) / lengths",
         "risk.trials(self.w, self.steps)",
-        f"{ORACLE} -k centred",
+        "tests/autodiff/test_sensitivity.py -k paid_for",
     ),
     Mutant(
         "weights left beyond the public limit",

@@ -188,13 +188,6 @@ RELATIONS = (
         f"{CAPPED} -k past_its_bound",
     ),
     Mutant(
-        "zeroed value as cheap as a replaced one",
-        "privacy.sensitivity:value",
-        "mean(diameter=highest - lowest, norm=highest, n=n, relation=relation)",
-        "mean(diameter=highest - lowest, norm=highest - lowest, n=n, relation=relation)",
-        f"{CAPPED} -k zeroed_out",
-    ),
-    Mutant(
         "zeroed moments: squares forgotten",
         "privacy.sensitivity:moments",
         "1.0 + b",
