@@ -131,6 +131,7 @@ def test_a_coefficient_that_lies_in_a_hidden_direction_is_not_determined() -> No
     assert not estimate.determined(np.array([[1.0, 0.0, 1.0]])).any()
     free = OneStep.of(found, NONE, np.zeros((3, 3)))
     assert np.all(estimate.errors(np.eye(3))[0] > free.errors(np.eye(3))[0])
+    assert estimate.errors(np.eye(3))[0][2] ** 2 >= estimate.assumed[2, 2] > 0.0
 
 
 @pytest.mark.parametrize(("depth", "down"), [(-0.5, True), (-0.05, False), (0.0, False)])
