@@ -70,6 +70,15 @@ def test_the_bounds_are_attained() -> None:
     assert moved == pytest.approx(ends[0].bounds.gradient(np.zeros(1)), rel=1e-6)
 
 
+def test_overlong_products_of_opposite_sign_attain_their_bound() -> None:
+    """At w = 0 the curvature of phase retrieval has the sign of -y: two examples bend up and down."""
+    A, y = models.phase_data(5, 3, seed=1)
+    A[2], at, v = (1e3, 0.0, 0.0), np.zeros(3), np.array([1.0, 0.0, 0.0])
+    ends = [risk(A, np.where(np.arange(5) == 2, label, y)) for label in (1e3, -1e3)]
+    moved = np.linalg.norm(np.subtract(*(end.curvature_product(at, v) for end in ends)))
+    assert moved == pytest.approx(ends[0].bounds.curvature_product(at), rel=1e-6)
+
+
 def test_trials_are_decreases_per_unit_length_and_each_is_paid_for() -> None:
     """Four equal trials move together, twice as far as one; one of twice the length counts half."""
     A, y = models.phase_data(5, 3, seed=1)
