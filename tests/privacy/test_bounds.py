@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.accounting.relations import Relation
 from sottovoce.privacy import sensitivity
-from sottovoce.privacy.charges import norm_above
+from sottovoce.privacy.charges import charge, norm_above
 from tests import charges, problems
 
 W = np.array([3.0, -1.0, 0.5, 2.0, -4.0])
@@ -65,6 +68,30 @@ def test_bounds_on_differences_hold_movement_and_rounding(name: str) -> None:
     assert bounds.trials(W, STEPS) >= trials + 2.0 * error / norm_above(step)
 
 
+class Coarse:
+    """Arithmetic whose every sum is off by 1, so that what rounding is charged shows."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **facts: 1.0
+
+
+def test_an_error_of_each_sum_is_charged_on_both_sides() -> None:
+    risk = RISKS["logistic"]
+    bounds, exact = risk.bounds, risk.sums.facts
+    coarse = replace(exact, arithmetic=Coarse())
+    requests = {
+        "gradient": bounds.vector_sum(W),
+        "Hessian": bounds.matrix_sum(W),
+        "trials": bounds.step_drops(W, STEPS, np.linalg.norm(STEPS, axis=1)),
+        "line": bounds.line_drops(W, STEPS[1], np.ones(1)),
+    }
+    added = {
+        name: charge(asked, coarse, Relation.REPLACE_ONE) - charge(asked, exact, Relation.REPLACE_ONE)
+        for name, asked in requests.items()
+    }
+    assert min(added.values()) >= 2.0 * (1.0 - 1e-6), added
+
+
 def test_steps_that_are_orthogonal_move_together_no_further_than_one() -> None:
     bounds, steps = RISKS["logistic"].bounds, np.eye(5)[:3]
     assert bounds.trials(W, steps) <= bounds.trials(W, steps[:1]) * (1.0 + 1e-6)
@@ -84,3 +111,9 @@ def test_published_sensitivities_below_the_true_ones_are_refused() -> None:
         published.gradient(W)
     usual = replace(problems.logistic(n=50).bounds, calibration=Calibration.PUBLISHED)
     assert usual.gradient(W) >= 2.0 / 50
+
+
+def test_no_number_is_clamped_into_its_band() -> None:
+    band = RISKS["logistic"].bounds.vector_sum(W).band
+    held = band.clamped(np.array([-1.0, 0.0, np.nan]), np.full(3, np.nan))
+    assert np.all(np.abs(held) <= band.largest)

@@ -281,9 +281,9 @@ PASSES = (
     Mutant(
         "a NaN passes the band",
         "trusted.bands:Band.clamped",
-        "np.fmax(c, self.lo[place])",
-        "np.maximum(c, self.lo[place])",
-        f"{LIES} -k wild",
+        "np.fmin(np.fmax(c, self.lo[place]), self.hi[place])",
+        "np.minimum(np.maximum(c, self.lo[place]), self.hi[place])",
+        f"{SUMMED} -k into_its_band",
     ),
     Mutant(
         "compiled passes clamp no slope",
@@ -489,7 +489,7 @@ ASKING = (
         "privacy.prices:BatchPrices._batch",
         "Relation.REPLACE_ONE",
         "Relation.ZERO_OUT",
-        f"{BATCH} -k whatever_the_relation",
+        BATCH,
     ),
     Mutant(
         "slopes limited in the charge and not in the gradient",
