@@ -14,8 +14,8 @@ from benchmarks.rival_process import rival
 from sottovoce.data.records import Records
 from sottovoce.datasets import covertype
 from sottovoce.losses import Cauchy, GemanMcClure, LogCosh, Logistic, PseudoHuber, Welsch
+from sottovoce.models.linear import Risk
 from sottovoce.planning import bench
-from sottovoce.risks.linear import Risk
 
 SLOW = ("Hessian",)
 ROBUST = (PseudoHuber(), LogCosh(), Cauchy(), GemanMcClure(), Welsch())

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.kernels import covertype_rows
 from sottovoce.data.records import Records
 from sottovoce.losses import Sigmoid
-from sottovoce.risks.linear import Risk
+from sottovoce.models.linear import Risk
 
 
 def peak_memory() -> int:

@@ -11,8 +11,8 @@ import numpy as np
 
 from sottovoce.data.records import Records
 from sottovoce.losses import Logistic
+from sottovoce.models.linear import Risk
 from sottovoce.planning import bench
-from sottovoce.risks.linear import Risk
 
 GRADIENT = "value and gradient"
 ENTRIES = 2 * 10**7

@@ -22,8 +22,8 @@ from benchmarks.memory import peak_memory
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.losses import Logistic
+from sottovoce.models.linear import Risk
 from sottovoce.planning import bench
-from sottovoce.risks.linear import Risk
 
 COLUMNS = 53
 """With the constant one, 54."""

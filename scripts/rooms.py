@@ -19,7 +19,7 @@ WAY = {
     "fitting": "from a table to a model",
     "data": "bounds rows, declares labels",
     "kernels": "sums over rows",
-    "risks": "exact value, gradient, Hessian",
+    "models": "exact value, gradient, Hessian",
     "privacy": "charge, compute, noise, release",
     "methods": "see noisy answers only",
     "result": "weights, guarantee, certificate",

@@ -9,9 +9,9 @@ import numpy as np
 from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.losses import Loss
+from sottovoce.models.softmax_bounds import SLOPE, longest_residual
 from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic
-from sottovoce.risks.softmax_bounds import SLOPE, longest_residual
 from sottovoce.trusted import requests
 
 REPLACE_ONE = Relation.REPLACE_ONE

@@ -31,7 +31,7 @@ CORE = (
     "tests/trusted",
     "tests/privacy",
     "tests/accounting",
-    "tests/risks",
+    "tests/models",
     "tests/data/test_records.py",
     "tests/data/test_weights.py",
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.models.linear import Risk
 from sottovoce.privacy.noise import Noise, NoiseCalibration
-from sottovoce.risks.linear import Risk
 
 
 class WatchedRisk:

@@ -6,7 +6,7 @@ import mpmath
 
 from sottovoce import losses
 from sottovoce.losses import Kind, Loss
-from sottovoce.risks.linear import Risk
+from sottovoce.models.linear import Risk
 
 
 def exact_loss(loss: Loss, t: mpmath.mpf) -> mpmath.mpf:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
     from sottovoce.model import Model
+    from sottovoce.models.linear import Risk
+    from sottovoce.models.softmax import SoftmaxRisk
     from sottovoce.planning.planner import Plan, plan
     from sottovoce.result import Result, Stop, Tolerance
-    from sottovoce.risks.linear import Risk
-    from sottovoce.risks.softmax import SoftmaxRisk
     from sottovoce.training import minimize
 
 _HOMES = {
@@ -43,9 +43,9 @@ _HOMES = {
     "Records": "sottovoce.data.records",
     "Result": "sottovoce.result",
     "Resume": "sottovoce.accounting.resuming",
-    "Risk": "sottovoce.risks.linear",
+    "Risk": "sottovoce.models.linear",
     "Schema": "sottovoce.data.schema",
-    "SoftmaxRisk": "sottovoce.risks.softmax",
+    "SoftmaxRisk": "sottovoce.models.softmax",
     "Stop": "sottovoce.result",
     "Tolerance": "sottovoce.result",
     "fit": "sottovoce.fitting",

@@ -43,10 +43,10 @@ from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
 from sottovoce.model import Model
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.oracle import CountOracle
 from sottovoce.report.progress import waiting
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:

@@ -22,19 +22,19 @@ from sottovoce.inference.request import Inference
 from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
+from sottovoce.models.staged import StagedRisk
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration, matrix_fits
 from sottovoce.report.progress import watching
 from sottovoce.result import Result, Stop, Tolerance, TraceRow
-from sottovoce.risks.staged import StagedRisk
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.inference.findings import LastAnswers
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
-    from sottovoce.risks.protocol import ExactRisk
 
 
 def minimize(

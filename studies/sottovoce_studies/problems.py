@@ -11,7 +11,7 @@ from sottovoce import losses, regularizers
 from sottovoce.data.records import Records
 from sottovoce.datasets import covertype
 from sottovoce.errors import DataError
-from sottovoce.risks.linear import Risk
+from sottovoce.models.linear import Risk
 from sottovoce_studies import ijcnn1
 
 STRENGTH = 1e-3

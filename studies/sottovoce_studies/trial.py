@@ -20,7 +20,7 @@ from sottovoce_studies.settings import Cell, Table, Trial
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.risks.linear import Risk
+    from sottovoce.models.linear import Risk
 
 _MOST_PLACES = 40
 

@@ -20,6 +20,11 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.kernels.sums import LinearSums
 from sottovoce.losses import Constants, Kind, Logistic, Loss
+from sottovoce.models import softmax_bounds
+from sottovoce.models.bounds import LinearBounds
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
+from sottovoce.models.softmax_bounds import SoftmaxBounds
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sources import source_of
@@ -40,11 +45,6 @@ from sottovoce.queries import (
     Value,
 )
 from sottovoce.queries import preconditioner as preconditioners
-from sottovoce.risks import softmax_bounds
-from sottovoce.risks.bounds import LinearBounds
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
-from sottovoce.risks.softmax_bounds import SoftmaxBounds
 from sottovoce.trusted import requests
 from sottovoce.trusted.bands import Band, Span
 from tests.doubles import Recorder

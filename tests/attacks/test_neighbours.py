@@ -18,6 +18,8 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, PseudoHuber, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries import (
     Backtrack,
     ColumnMeans,
@@ -38,8 +40,6 @@ from sottovoce.queries import (
     Trials,
     Value,
 )
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 COLUMNS, RADIUS, CAP = 3, 2.0, 2.5
 TARGET = (-1.0, 3.0)

@@ -12,9 +12,9 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Cauchy, Logistic, PseudoHuber, Savage
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries import Preconditioner
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 N, DIM = 300, 5
 

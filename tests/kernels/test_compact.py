@@ -24,11 +24,11 @@ from sottovoce.kernels.block_sums import block_kernel
 from sottovoce.kernels.compiled.compact_places import JOINT, places, plan_of
 from sottovoce.kernels.compiled.compact_products import CompiledCompactView
 from sottovoce.losses import Kind, Logistic
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.rounding import Arithmetic, gamma
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 from tests.kernels.test_products import answers
 from tests.privacy.test_rounding import SHAPES, distance, exact_mean, hostile_factors
 from tests.strategies import ALL_LOSSES, LABELS, TARGET

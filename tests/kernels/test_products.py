@@ -34,9 +34,9 @@ from sottovoce.losses import (
     by_name,
 )
 from sottovoce.losses.weighted import class_weighted
+from sottovoce.models.linear import Risk
 from sottovoce.privacy.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
 from sottovoce.trusted import compiling as choosing
 from sottovoce.trusted import jit as compiling
 from sottovoce.trusted.bands import Band, Span

@@ -13,11 +13,11 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, PseudoHuber, Savage, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import class_weighted
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy import sensitivity
 from sottovoce.queries import ColumnMoments, Preconditioner
 from sottovoce.regularizers import Tukey
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 from tests import charges
 
 LOSSES = [Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage(), PseudoHuber(0.5)]

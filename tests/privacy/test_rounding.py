@@ -18,10 +18,10 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind
+from sottovoce.models.linear import Risk
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
 from sottovoce.regularizers import Tukey
-from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.exact import Exact, derivatives
 from tests.strategies import ALL_LOSSES, LABELS, TARGET, attack

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind, Logistic, Loss
+from sottovoce.models.linear import Risk
 from sottovoce.privacy import sensitivity
 from sottovoce.regularizers import Tukey
-from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.plain import (
     QueryKind,

@@ -11,8 +11,8 @@ import pytest
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss, Savage, Sigmoid
+from sottovoce.models.linear import Risk
 from sottovoce.privacy import sensitivity
-from sottovoce.risks.linear import Risk
 from tests import charges
 from tests.plain import (
     TARGET_REACH,

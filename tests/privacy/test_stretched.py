@@ -8,8 +8,8 @@ import pytest
 
 from sottovoce.data.records import Records
 from sottovoce.losses import Logistic
+from sottovoce.models.linear import Risk
 from sottovoce.queries import LowRankShrinkage, Preconditioner
-from sottovoce.risks.linear import Risk
 
 N, COLUMNS = 40, 4
 

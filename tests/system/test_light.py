@@ -14,7 +14,13 @@ from tests.tables import TWO, write
 
 HEAVY = (
     *("scipy", "opendp", "sklearn", "numba", "pandas", "polars", "narwhals", "dask", "torch", "pydantic"),
-    *("sottovoce.methods", "sottovoce.risks", "sottovoce.privacy", "sottovoce.kernels", "sottovoce.training"),
+    *(
+        "sottovoce.methods",
+        "sottovoce.models",
+        "sottovoce.privacy",
+        "sottovoce.kernels",
+        "sottovoce.training",
+    ),
 )
 LOADED = "sorted(name for name in sys.modules if name.split('.')[0] in heavy or name in heavy)"
 PROGRAM = f"""

@@ -22,7 +22,7 @@ from sottovoce.cli.wording import in_words_of_the_command_line
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.data.weights import counts, declared_class_weights
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.risks.softmax import SoftmaxRisk
+from sottovoce.models.softmax import SoftmaxRisk
 from tests.strategies import attack
 
 ROWS = 400

@@ -17,10 +17,10 @@ from sottovoce.audit.canary import CanaryShape, Playback, Tap, likelihood_ratio
 from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.registry import by_name
+from sottovoce.models.linear import Risk
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.result import Tolerance
-from sottovoce.risks.linear import Risk
 from sottovoce.training import account_for, goal_for
 
 Attack = Callable[[bool, int], float]

@@ -19,9 +19,9 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss
+from sottovoce.models.linear import Risk
 from sottovoce.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from sottovoce.regularizers import L2, Regularizer
-from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
     from sottovoce.privacy.noise import NoiseCalibration

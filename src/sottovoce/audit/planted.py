@@ -20,8 +20,8 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic
+from sottovoce.models.linear import Risk
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
 
 Coins = NDArray[np.bool_]
 

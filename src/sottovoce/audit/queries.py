@@ -21,6 +21,8 @@ from sottovoce.audit.canary import Observation, Tap
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import (
     ColumnMeans,
@@ -42,8 +44,6 @@ from sottovoce.queries import (
     Value,
 )
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 FAR = 1e3
 """Targets reach this far, where the slope of a pseudo-Huber loss is 1 and its curvature 0."""

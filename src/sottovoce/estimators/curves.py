@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.arrays import Matrix
     from sottovoce.losses import Loss
-    from sottovoce.risks.linear import Risk
-    from sottovoce.risks.softmax import SoftmaxRisk
+    from sottovoce.models.linear import Risk
+    from sottovoce.models.softmax import SoftmaxRisk
 
 LINEAR = "linear"
 

@@ -23,10 +23,10 @@ from sottovoce.estimators.scaling import into_unit_ball, row_products
 from sottovoce.estimators.summaries import Summarized
 from sottovoce.estimators.surroundings import warn_of_outer_fit
 from sottovoce.losses import Logistic, Loss
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.regularizers import Regularizer
 from sottovoce.result import Result, Tolerance
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.losses import Logistic
+from sottovoce.models.linear import Risk
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.curves import LINEAR, Curves
 from sottovoce.estimators.linear import PrivateLinear
 from sottovoce.losses import Kind, Loss, Poisson
+from sottovoce.models.linear import Risk
 from sottovoce.regularizers import Regularizer
 from sottovoce.result import Tolerance
-from sottovoce.risks.linear import Risk
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import Method

@@ -13,15 +13,15 @@ from sottovoce.features.marginals import Marginal, coded, read_off
 from sottovoce.features.selection import Bends, gains
 from sottovoce.features.zoom import SHARE as ZOOM_SHARE
 from sottovoce.features.zoom import narrowed, tightened
+from sottovoce.models.staged import Opening, StagedRisk
 from sottovoce.queries import ColumnMeans
-from sottovoce.risks.staged import Opening, StagedRisk
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
     from sottovoce.queries import Queries
-    from sottovoce.risks.protocol import ExactRisk
 
 SHARE = 0.03
 """Part of the budget for the marginals. Knots need no more precision than a few percent of the records."""

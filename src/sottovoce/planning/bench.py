@@ -20,8 +20,8 @@ from sottovoce.data.records import Records
 from sottovoce.data.threads import thread_count
 from sottovoce.datasets import covertype
 from sottovoce.losses import Logistic, Sigmoid
+from sottovoce.models.linear import Risk
 from sottovoce.regularizers import L2
-from sottovoce.risks.linear import Risk
 from sottovoce.trusted.compiling import is_compiled
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.planning.outline import Outline
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 if TYPE_CHECKING:
     from sottovoce.losses import Loss

@@ -27,10 +27,10 @@ from sottovoce.problem import Calibration
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
     from sottovoce.arrays import Vector
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Released
     from sottovoce.queries import Backtrack, Preconditioner, Query
-    from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.accounting.relations import Relation
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries import Backtrack, Preconditioner, Query
-    from sottovoce.risks.protocol import ExactRisk
 
 _WINGS = ("sottovoce.autodiff.risk",)
 """Modules whose risks clip every example themselves: each has attacks of its own."""

@@ -14,9 +14,9 @@ from sottovoce.queries import arguments
 if TYPE_CHECKING:
     from sottovoce.accounting.events import QueryKind
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.base import Proposals
-    from sottovoce.risks.protocol import ExactRisk
 
 T = TypeVar("T")
 

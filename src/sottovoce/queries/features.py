@@ -19,10 +19,10 @@ from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.base import Proposals
-    from sottovoce.risks.protocol import ExactRisk
 
 Indices = NDArray[np.intp]
 

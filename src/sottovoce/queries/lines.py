@@ -15,10 +15,10 @@ from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.base import Proposals
-    from sottovoce.risks.protocol import ExactRisk
 
 SHORTEST_TRIAL = 1e-6
 """Trial steps shorter than this, in units of 1/radius, are refused: rounding would hide their difference."""

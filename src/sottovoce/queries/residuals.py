@@ -14,10 +14,10 @@ from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.base import Proposals
-    from sottovoce.risks.protocol import ExactRisk
 
 BANDS = 14
 """Bands: the k-th ends at 2^(1-k) of the largest target, the last goes down to 0, the first is open."""

@@ -15,10 +15,10 @@ from sottovoce.queries.base import AtWeights, Form
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.base import Proposals
-    from sottovoce.risks.protocol import ExactRisk
 
 
 class _OfScores(AtWeights["Matrix"]):

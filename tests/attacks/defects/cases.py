@@ -22,9 +22,9 @@ from sottovoce import evaluation
 from sottovoce.accounting.relations import Relation
 from sottovoce.data.schema import Schema
 from sottovoce.methods.registry import METHODS
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import Preconditioner
-from sottovoce.risks.softmax import SoftmaxRisk
 from tests.attacks import test_neighbours as climbs
 from tests.attacks.defects.watching import (
     Watch,

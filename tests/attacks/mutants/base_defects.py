@@ -133,7 +133,7 @@ BASE = (
         "queries.scores:Information.admitted",
         "problem.unit != 'record'",
         "False",
-        "tests/risks/test_scores.py",
+        "tests/models/test_scores.py",
     ),
     Mutant(
         "a penalty's curvature stated at half",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.mutants.harness import Mutant
 
-SCORES = "tests/risks/test_scores.py"
+SCORES = "tests/models/test_scores.py"
 ESTIMATE = "tests/inference/test_estimate.py"
 SUMMARY = "tests/inference/test_summary.py"
 NOISE = "tests/inference/test_coefficient_noise.py"

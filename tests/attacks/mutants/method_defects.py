@@ -62,7 +62,7 @@ _UNBIASED = "tests/losses/test_unbiased.py"
 LIMITS = (
     Mutant(
         "bound of a limited gradient once the limit instead of twice",
-        "risks.bounds:LinearBounds.limited",
+        "models.bounds:LinearBounds.limited",
         "self.loss.limited(limit)",
         "self.loss.limited(limit / 2)",
         f"{_LIMITED} -k attained",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 CAPPED = "tests/privacy/test_capped_sensitivity.py"
-RESHAPED = "tests/risks/test_preconditioned.py"
+RESHAPED = "tests/models/test_preconditioned.py"
 WEIGHTS = "tests/data/test_weights.py"
-FLATTENED = "tests/risks/test_flattened.py"
+FLATTENED = "tests/models/test_flattened.py"
 ANSWERS = f"{RESHAPED} -k every_answer"
 PAIR = f"{CAPPED} -k past_its_bound"
 
@@ -144,14 +144,14 @@ GEOMETRY = (
     ),
     Mutant(
         "energy without its ceiling",
-        "risks.preconditioned:PreconditionedRisk.problem",
+        "models.preconditioned:PreconditionedRisk.problem",
         "user.weight * preconditioner.ceiling",
         "user.weight",
         PAIR,
     ),
     Mutant(
         "largest weight lost in the influence",
-        "risks.preconditioned:PreconditionedRisk.problem",
+        "models.preconditioned:PreconditionedRisk.problem",
         "user.weight * preconditioner.cap",
         "preconditioner.cap",
         PAIR,
@@ -172,7 +172,7 @@ GEOMETRY = (
     ),
     Mutant(
         "penalty on u in place of w",
-        "risks.preconditioned:PreconditionedPenalty.value",
+        "models.preconditioned:PreconditionedPenalty.value",
         "self._penalized(self._blocks(w)).ravel()",
         "w",
         ANSWERS,

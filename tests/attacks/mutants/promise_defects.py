@@ -70,7 +70,7 @@ CHAINS = (
         "losses.counts:poisson",
         "slope - y",
         "slope",
-        "tests/risks/test_scores.py -k counts",
+        "tests/models/test_scores.py -k counts",
     ),
     Mutant(
         "any word is a unit",

@@ -10,7 +10,7 @@ MOVES = "tests/privacy/test_sensitivity.py -k"
 CAPPED = "tests/privacy/test_capped_sensitivity.py -k"
 SUMMED = "tests/privacy/test_bounds.py"
 BATCH = "tests/privacy/test_batch_privacy.py"
-SCORES = "tests/risks/test_scores.py"
+SCORES = "tests/models/test_scores.py"
 PRODUCTS = "tests/kernels/test_products.py -k"
 
 ELEMENTWISE = (
@@ -163,7 +163,7 @@ CHARGES = (
         "privacy.charges:_vector_distance",
         "distance * law.heaviest * facts.influence",
         "distance * facts.influence",
-        "tests/risks/test_class_weights.py",
+        "tests/models/test_class_weights.py",
     ),
     Mutant(
         "residual gradient ignores the target's reach",
@@ -381,7 +381,7 @@ PASSES = (
         "kernels.sums:_RowSums.vector",
         "sums / self.n",
         "sums",
-        "tests/risks/test_softmax.py",
+        "tests/models/test_softmax.py",
     ),
     Mutant(
         "columns' squares not divided by n",
@@ -395,7 +395,7 @@ PASSES = (
         "kernels.sums:_RowSums.vector",
         "self._preconditioner.to_coordinates(mean)",
         "self._preconditioner.to_user(mean)",
-        "tests/risks/test_preconditioned.py -k every_answer",
+        "tests/models/test_preconditioned.py -k every_answer",
     ),
     Mutant(
         "a preconditioner believed",
@@ -416,7 +416,7 @@ PASSES = (
         "kernels.sums:_RowSums.preconditioned",
         "self._records.reweighted(rule)",
         "self._records",
-        "tests/risks/test_preconditioned.py -k every_answer",
+        "tests/models/test_preconditioned.py -k every_answer",
     ),
 )
 

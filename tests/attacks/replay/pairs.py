@@ -19,8 +19,8 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce.methods.registry import METHODS
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.risks.softmax import SoftmaxRisk
 from tests.doubles import Recorder, Replay
 
 TARGET = (-3.0, 3.0)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, final
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.kernels.sums import SoftmaxSums
+from sottovoce.models.over_sums import RiskOverSums
+from sottovoce.models.preconditioned import PreconditionedRisk
+from sottovoce.models.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
 from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer
-from sottovoce.risks.over_sums import RiskOverSums
-from sottovoce.risks.preconditioned import PreconditionedRisk
-from sottovoce.risks.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,9 +14,9 @@ from scipy.special import log_softmax, softmax
 import sottovoce as sv
 from sottovoce.accounting.events import QueryKind
 from sottovoce.methods.registry import METHODS
+from sottovoce.models.softmax import THIRD
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.risks.softmax import THIRD
 from tests.doubles import Recorder, Replay, WatchedRisk
 from tests.strategies import attack, neighbours, weights
 from tests.test_training import BUDGET, LOOSE, everything_said

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries import LowRankShrinkage, Preconditioner
-from sottovoce.risks.softmax import SoftmaxRisk
 
 N, COLUMNS = 120, 6
 

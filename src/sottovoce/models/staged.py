@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
     from sottovoce.queries import Queries
-    from sottovoce.risks.protocol import ExactRisk
 
 
 class Opening(NamedTuple):

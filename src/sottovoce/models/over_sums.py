@@ -17,9 +17,9 @@ from sottovoce.trusted import requests
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.kernels.sums import LinearSums, SoftmaxSums
+    from sottovoce.models.bounds import LinearBounds
+    from sottovoce.models.softmax_bounds import SoftmaxBounds
     from sottovoce.problem import Problem
-    from sottovoce.risks.bounds import LinearBounds
-    from sottovoce.risks.softmax_bounds import SoftmaxBounds
 
 
 class RiskOverSums(Sealed, ABC):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.errors import ParameterError
+from sottovoce.models.bounds import ProposedBounds
 from sottovoce.privacy.charges import SPREAD, norm_above
-from sottovoce.risks.bounds import ProposedBounds
 from sottovoce.trusted import requests
 from sottovoce.trusted.bands import Span
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.errors import ParameterError
+from sottovoce.models.over_sums import RiskOverSums
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import Regularizer
-from sottovoce.risks.over_sums import RiskOverSums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.kernels.sums import LinearSums, SoftmaxSums
+    from sottovoce.models.bounds import LinearBounds
+    from sottovoce.models.linear import Risk
+    from sottovoce.models.softmax import SoftmaxRisk
+    from sottovoce.models.softmax_bounds import SoftmaxBounds
     from sottovoce.problem import Problem
-    from sottovoce.risks.bounds import LinearBounds
-    from sottovoce.risks.linear import Risk
-    from sottovoce.risks.softmax import SoftmaxRisk
-    from sottovoce.risks.softmax_bounds import SoftmaxBounds
 
 
 @final

@@ -23,9 +23,9 @@ from sottovoce.losses import (
     SoftplusHinge,
     Welsch,
 )
+from sottovoce.models.linear import Risk
+from sottovoce.models.over_sums import Line
 from sottovoce.regularizers import L2, Tukey
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.over_sums import Line
 
 LOSSES = [
     Logistic(),

@@ -16,12 +16,12 @@ from sottovoce.kernels.sums import LinearSums
 from sottovoce.kernels.warming import warm_for
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
+from sottovoce.models.bounds import LinearBounds
+from sottovoce.models.over_sums import RiskOverSums
+from sottovoce.models.preconditioned import PreconditionedRisk
 from sottovoce.problem import Problem
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2, Regularizer
-from sottovoce.risks.bounds import LinearBounds
-from sottovoce.risks.over_sums import RiskOverSums
-from sottovoce.risks.preconditioned import PreconditionedRisk
 
 
 @final

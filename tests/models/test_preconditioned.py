@@ -11,10 +11,10 @@ from scipy import sparse
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, PseudoHuber
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import Tukey
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 N, FEATURES = 300, 4
 COLUMNS = FEATURES + 1

@@ -10,9 +10,9 @@ from scipy.special import expit, softmax
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Logistic, Poisson, PseudoHuber, Sigmoid
+from sottovoce.models.linear import Risk
+from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries import Information, Preconditioner, ScoreMoment
-from sottovoce.risks.linear import Risk
-from sottovoce.risks.softmax import SoftmaxRisk
 
 RNG = np.random.default_rng(0)
 N, DIM = 60, 3
