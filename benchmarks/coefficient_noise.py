@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from tests.inference.test_coefficient_noise import made_up
+from tests.results.inference.test_coefficient_noise import made_up
 
 import sottovoce as sv
 from sottovoce.methods import METHODS

@@ -24,7 +24,7 @@ from scipy.special import expit, softmax
 
 import sottovoce as sv
 from sottovoce.accounting.gdp import mu_of
-from sottovoce.inference.expected import expected_errors
+from sottovoce.results.inference.expected import expected_errors
 
 STORE = Path(__file__).with_name("inference_runs.jsonl")
 PAGE = Path(__file__).with_name("inference_coverage.md")

@@ -22,7 +22,7 @@ WAY = {
     "models": "exact value, gradient, Hessian",
     "privacy": "charge, compute, noise, release",
     "methods": "see noisy answers only",
-    "result": "weights, guarantee, certificate",
+    "results": "weights, guarantee, certificate",
     "model": "a file to publish",
 }
 """What happens to a record, room by room."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.resuming import Resume
-    from sottovoce.certificate import Certificate
     from sottovoce.data.encoder import BoundedEncoder
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
     from sottovoce.models.linear import Risk
     from sottovoce.models.softmax import SoftmaxRisk
     from sottovoce.planning.planner import Plan, plan
-    from sottovoce.result import Result, Stop, Tolerance
+    from sottovoce.results.certificate import Certificate
+    from sottovoce.results.result import Result, Stop, Tolerance
     from sottovoce.training import minimize
 
 _HOMES = {
     "BoundedEncoder": "sottovoce.data.encoder",
     "Budget": "sottovoce.accounting",
-    "Certificate": "sottovoce.certificate",
+    "Certificate": "sottovoce.results.certificate",
     "Guarantee": "sottovoce.accounting.guarantee",
     "Ledger": "sottovoce.accounting",
     "Model": "sottovoce.model",
@@ -41,13 +41,13 @@ _HOMES = {
     "PrivateRegressor": "sottovoce.estimators.regressor",
     "PrivateSearch": "sottovoce.estimators.search",
     "Records": "sottovoce.data.records",
-    "Result": "sottovoce.result",
+    "Result": "sottovoce.results.result",
     "Resume": "sottovoce.accounting.resuming",
     "Risk": "sottovoce.models.linear",
     "Schema": "sottovoce.data.schema",
     "SoftmaxRisk": "sottovoce.models.softmax",
-    "Stop": "sottovoce.result",
-    "Tolerance": "sottovoce.result",
+    "Stop": "sottovoce.results.result",
+    "Tolerance": "sottovoce.results.result",
     "fit": "sottovoce.fitting",
     "minimize": "sottovoce.training",
     "plan": "sottovoce.planning.planner",

@@ -39,7 +39,6 @@ from sottovoce.features.additive import Additive
 from sottovoce.features.curves import declared_curves, may_bend
 from sottovoce.features.marginals import coded
 from sottovoce.features.monotone import projected, require_projectable
-from sottovoce.inference.request import Inference
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
 from sottovoce.model import Model
@@ -47,13 +46,14 @@ from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.oracle import CountOracle
 from sottovoce.report.progress import waiting
+from sottovoce.results.inference.request import Inference
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.data.cell import Label
     from sottovoce.data.columns import Target
     from sottovoce.methods.base import Method
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 LOGISTIC = "logistic"
 ROBUST = "pseudo-huber"

@@ -16,7 +16,7 @@ from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators.scaling import row_products
 from sottovoce.files import read_json, require_unchanged, text_of, with_checksum, write
 from sottovoce.report.notebook import ShownModel
-from sottovoce.result import NO_FINDINGS, Result
+from sottovoce.results.result import NO_FINDINGS, Result
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sottovoce.exports.scorecard import Scorecard
     from sottovoce.features.effects import Contributions, Effect
     from sottovoce.features.marginals import Marginal
-    from sottovoce.inference.listing import ListedCoefficient
-    from sottovoce.inference.summary import Summary
-    from sottovoce.inference.terms import UserTerms
     from sottovoce.report import Card
+    from sottovoce.results.inference.listing import ListedCoefficient
+    from sottovoce.results.inference.summary import Summary
+    from sottovoce.results.inference.terms import UserTerms
 
 FORMAT = "sottovoce-model/1"
 
@@ -179,7 +179,7 @@ class Model(ShownModel):
         NaN where they are not determined.
 
         With more than two classes, log odds of the second, third, ... against the first: one more axis."""
-        from sottovoce.inference.summary import predicted
+        from sottovoce.results.inference.summary import predicted
 
         if self.result.inference is None:
             raise ParameterError(NO_FINDINGS)
@@ -226,7 +226,7 @@ class Model(ShownModel):
         """The model's own coefficients per unit of each column, each with about the sd of its privacy noise.
 
         With or without `inference`: nothing is asked for it; see `Result.coefficient_noise`."""
-        from sottovoce.inference.listing import listed
+        from sottovoce.results.inference.listing import listed
 
         return listed(self.result.weights, self.result.noise, self.terms())
 

@@ -17,8 +17,6 @@ from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.accounting.resuming import Resume
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
-from sottovoce.inference.measuring import measured, require_inferable
-from sottovoce.inference.request import Inference
 from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
@@ -28,13 +26,15 @@ from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration, matrix_fits
 from sottovoce.report.progress import watching
-from sottovoce.result import Result, Stop, Tolerance, TraceRow
+from sottovoce.results.inference.measuring import measured, require_inferable
+from sottovoce.results.inference.request import Inference
+from sottovoce.results.result import Result, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.inference.findings import LastAnswers
     from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
+    from sottovoce.results.inference.findings import LastAnswers
 
 
 def minimize(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer, Backtrack, Preconditioner, Query
-    from sottovoce.result import Outcome, TraceRow
+    from sottovoce.results.result import Outcome, TraceRow
 
 T = TypeVar("T")
 

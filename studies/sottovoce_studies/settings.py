@@ -8,7 +8,7 @@ from typing import final
 
 from sottovoce.errors import ParameterError
 from sottovoce.methods.registry import METHODS
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 from sottovoce_studies.paper import paper
 
 DATASETS = ("covtype", "ijcnn1")

@@ -12,7 +12,7 @@ import numpy as np
 from sottovoce.accounting import Budget
 from sottovoce.errors import DataError
 from sottovoce.methods.registry import by_name
-from sottovoce.result import Stop
+from sottovoce.results.result import Stop
 from sottovoce.training import minimize
 from sottovoce_studies.meter import Metered, Reading
 from sottovoce_studies.problems import risk_on

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.certificate import Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.methods import base
 from sottovoce.methods.registry import METHODS
+from sottovoce.results.certificate import Levels, norm_bound, scalar_margin, spectral_margin
 from tests import problems
 
 CONFIDENCE = 0.99

@@ -5,7 +5,6 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, PureEvent, QueryKind
-from sottovoce.certificate import Levels
 from sottovoce.methods.base import Evidence, State
 from sottovoce.methods.paper.constants import Curve
 from sottovoce.methods.paper.line_search import AboveThreshold, Backtracking, GridRelease, Release
@@ -13,6 +12,7 @@ from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Calibration
+from sottovoce.results.certificate import Levels
 from tests import problems
 from tests.doubles import WatchedRisk
 

@@ -14,7 +14,6 @@ from scipy import linalg, sparse
 
 import sottovoce as sv
 from sottovoce.accounting.events import QueryKind
-from sottovoce.certificate import Levels
 from sottovoce.methods.adaptive_damping import AdaptiveDamping, adaptive_damping, seen_through_noise
 from sottovoce.methods.base import Goal, State
 from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
@@ -25,6 +24,7 @@ from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Problem
+from sottovoce.results.certificate import Levels
 from tests import problems
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)

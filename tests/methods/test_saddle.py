@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.certificate import Levels
 from sottovoce.methods.base import State, follow
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.registry import METHODS
@@ -15,6 +14,7 @@ from sottovoce.methods.stopping import Never
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import Gradient
+from sottovoce.results.certificate import Levels
 
 BUDGET = sv.Budget(epsilon=8.0, delta=1e-3)
 TOLERANCE = sv.Tolerance(gradient=0.02, curvature=0.05)

@@ -119,7 +119,7 @@ def test_a_simulated_run_never_looks_private() -> None:
 
 
 def test_intervals_are_shown_where_they_hold() -> None:
-    from tests.inference.populations import overlapping
+    from tests.results.inference.populations import overlapping
 
     result = sv.minimize(overlapping(), budget=BUDGET, inference=0.3)
     page = render(result, clock=clock)

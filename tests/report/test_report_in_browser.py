@@ -14,7 +14,7 @@ from sottovoce.report import Card, render
 from sottovoce.report.page import SECTIONS
 from tests import problems
 from tests.features.test_additive import SCHEMA, people
-from tests.inference.populations import overlapping
+from tests.results.inference.populations import overlapping
 
 BUDGET = sv.Budget(epsilon=2.0, delta=1e-5)
 CONTRAST = """() => {

@@ -17,7 +17,7 @@ import pytest
 import sottovoce as sv
 from sottovoce import cli
 from sottovoce.accounting import lineage as origins
-from sottovoce.result import UNLISTED
+from sottovoce.results.result import UNLISTED
 from tests import problems
 
 CAP = sv.Budget(8.0, 1e-5)

@@ -20,7 +20,7 @@ from sottovoce.methods.registry import by_name
 from sottovoce.models.linear import Risk
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sampling import entropy_for
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 from sottovoce.training import account_for, goal_for
 
 Attack = Callable[[bool, int], float]

@@ -26,7 +26,7 @@ from sottovoce.errors import DataError, ParameterError
 from sottovoce.kernels.sums import checked_weights
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer
-from sottovoce.result import Result
+from sottovoce.results.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

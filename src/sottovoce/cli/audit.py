@@ -52,7 +52,7 @@ def audit(
     from sottovoce.audit.one_run import OneRun, audit_one_run
     from sottovoce.cli import output as out
     from sottovoce.report.progress import waiting
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
     budget = Budget(epsilon, delta, relation)
     if not one_run and (data, schema, ledger, dataset) != (None,) * 4:

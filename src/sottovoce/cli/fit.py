@@ -181,10 +181,10 @@ def fit(
     from sottovoce.errors import ParameterError
     from sottovoce.features.effects import sparklines
     from sottovoce.files import write
-    from sottovoce.inference.listing import listing
     from sottovoce.report import render
     from sottovoce.report.markup import capital
-    from sottovoce.result import Stop, Tolerance
+    from sottovoce.results.inference.listing import listing
+    from sottovoce.results.result import Stop, Tolerance
 
     if quiet:
         os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.model import Model
     from sottovoce.report import Card
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 _BOLD, _DIM = "1", "2"
 
@@ -172,9 +172,10 @@ def load_model(path: Path, signers: Path | None = None) -> Model:
 
 def saved_run(path: Path, signers: Path | None = None) -> tuple[Result, Card | None]:
     """The result in a saved run or a model file, and what the latter says about it."""
-    from sottovoce import model, result
+    from sottovoce import model
     from sottovoce.cli.signing import require_signed
     from sottovoce.files import read_json, require_unchanged
+    from sottovoce.results import result
 
     require_signed(path, signers)
     raw = require_unchanged(read_json(path, "saved run or model file"))

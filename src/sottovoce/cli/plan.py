@@ -108,7 +108,7 @@ def plan(
     from sottovoce.estimators.declarations import declared_delta
     from sottovoce.planning import planner
     from sottovoce.planning.schedule import schedule
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
     if (schema is None) == (weights is None):
         raise ParameterError("say how many weights there are: --schema FILE, or --weights NUMBER.")

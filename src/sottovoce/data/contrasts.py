@@ -22,7 +22,7 @@ from sottovoce.data.numbers import Binned, Numeric, Spline
 from sottovoce.data.schema import INTERCEPT, Schema
 from sottovoce.data.survival import INTERVAL
 from sottovoce.errors import ParameterError, meant
-from sottovoce.inference.design import Design, Group
+from sottovoce.results.inference.design import Design, Group
 
 MISSING = "(missing)"
 OTHER = "(missing or other)"

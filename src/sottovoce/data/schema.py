@@ -24,7 +24,7 @@ from sottovoce.data.survival import AT_RISK, INTERVAL, PERSON
 from sottovoce.data.template import quoted, template
 from sottovoce.data.weights import counts, counts_of, declared_cap
 from sottovoce.errors import ParameterError
-from sottovoce.inference.terms import checked_within
+from sottovoce.results.inference.terms import checked_within
 
 __all__ = ["Binned", "Categorical", "DatePart", "Numeric", "Schema", "Spline", "Target"]
 

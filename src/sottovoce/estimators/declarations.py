@@ -23,7 +23,7 @@ from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.losses import Loss
 from sottovoce.regularizers import Regularizer
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 OBSERVED = "observed"
 

@@ -26,7 +26,7 @@ from sottovoce.losses import Logistic, Loss
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.regularizers import Regularizer
-from sottovoce.result import Result, Tolerance
+from sottovoce.results.result import Result, Tolerance
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.accounting.resuming import Resume
     from sottovoce.model import Model
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 LEAST_SLOPE = 0.01
 """Noise may find a slope below 0; scores are never turned around."""

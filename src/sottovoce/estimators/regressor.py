@@ -19,7 +19,7 @@ from sottovoce.estimators.linear import PrivateLinear
 from sottovoce.losses import Kind, Loss, Poisson
 from sottovoce.models.linear import Risk
 from sottovoce.regularizers import Regularizer
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import Method

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.terms import INTERCEPT, UserTerms
-from sottovoce.result import NO_FINDINGS
+from sottovoce.results.inference.terms import INTERCEPT, UserTerms
+from sottovoce.results.result import NO_FINDINGS
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Summary
-    from sottovoce.result import Result
+    from sottovoce.results.inference.summary import Summary
+    from sottovoce.results.result import Result
 
 
 class Summarized:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.exports.scorecard import Scorecard
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Summary
+    from sottovoce.results.inference.summary import Summary
 
 
 def to_dict(card: Scorecard) -> dict[str, Any]:

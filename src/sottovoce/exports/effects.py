@@ -11,9 +11,9 @@ from sottovoce.data.columns import Categorical
 from sottovoce.data.encoding import encoded_table
 from sottovoce.data.numbers import Numeric
 from sottovoce.errors import ParameterError
-from sottovoce.inference.effects import Pair, average_effects
-from sottovoce.inference.summary import Summary
-from sottovoce.result import NO_FINDINGS
+from sottovoce.results.inference.effects import Pair, average_effects
+from sottovoce.results.inference.summary import Summary
+from sottovoce.results.result import NO_FINDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from sottovoce.data.contrasts import asked_in
 from sottovoce.data.made_up import made_up_rows
 from sottovoce.errors import ParameterError
 from sottovoce.exports.units import terms_for
-from sottovoce.inference.forecast import LARGEST, CoefficientForecast, Prior, forecast
-from sottovoce.inference.request import Inference
+from sottovoce.results.inference.forecast import LARGEST, CoefficientForecast, Prior, forecast
+from sottovoce.results.inference.request import Inference
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget

@@ -30,8 +30,8 @@ from sottovoce.exports.scorecard import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.inference.summary import Summary
-    from sottovoce.inference.terms import UserTerms
+    from sottovoce.results.inference.summary import Summary
+    from sottovoce.results.inference.terms import UserTerms
 
 
 def to_r(
@@ -118,7 +118,7 @@ def _categories(card: Scorecard, column: Categorical) -> dict[str, str]:
 def _inferred(summary: Summary) -> str:
     """A data frame with the columns of broom, NA where nothing is determined, and the covariance matrix of
     the estimates, both in the units of the table."""
-    from sottovoce.inference.summary import COLUMNS
+    from sottovoce.results.inference.summary import COLUMNS
 
     columns = zip(*(line.values for line in summary.lines), strict=True)
     listed = ",\n".join(

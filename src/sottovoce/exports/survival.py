@@ -14,7 +14,7 @@ from sottovoce.data.sources import open_source, rereadable
 from sottovoce.data.survival import AtInterval
 from sottovoce.errors import ParameterError
 from sottovoce.report.card import SurvivalCurve
-from sottovoce.result import NO_FINDINGS
+from sottovoce.results.result import NO_FINDINGS
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
@@ -54,8 +54,8 @@ def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
     ends are those of log S."""
     from scipy import special
 
-    from sottovoce.inference.estimate import OneStep
-    from sottovoce.inference.terms import coded
+    from sottovoce.results.inference.estimate import OneStep
+    from sottovoce.results.inference.terms import coded
 
     target = model.schema.target
     if target is None or target.survival is None:

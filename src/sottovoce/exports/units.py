@@ -10,7 +10,7 @@ import numpy as np
 from sottovoce.data.columns import Target
 from sottovoce.data.contrasts import design_of
 from sottovoce.data.schema import Schema
-from sottovoce.inference.terms import UserTerms
+from sottovoce.results.inference.terms import UserTerms
 
 
 def terms_of(

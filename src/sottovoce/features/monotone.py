@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.data.schema import Schema
     from sottovoce.features.marginals import Marginal
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 PROJECTED = (
     "columns declared monotone were made so after training, from released weights alone: the certificate "

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected_excess import sensitivity_of
@@ -19,6 +18,7 @@ from sottovoce.methods.quadratic_model import QuadraticModel
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice
 from sottovoce.problem import matrix_fits
 from sottovoce.queries import Gradient, LimitedGradient
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

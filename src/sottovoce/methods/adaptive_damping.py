@@ -16,10 +16,10 @@ from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.inference.coefficient_noise import CoefficientNoise
     from sottovoce.methods.base import Evidence, State
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer
+    from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 
 @final

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sottovoce.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.noise_account import START, NoiseAccount, Place
 from sottovoce.problem import LARGEST_MATRIX, Calibration
-from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
+from sottovoce.results.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
+from sottovoce.results.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

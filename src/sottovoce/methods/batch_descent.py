@@ -10,7 +10,6 @@ import numpy as np
 
 from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
-from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.base import Goal, Method, Rule, State, follow
 from sottovoce.methods.curvature import curvature_of
@@ -19,7 +18,8 @@ from sottovoce.methods.noise_propagation import StepNoise
 from sottovoce.methods.step_sizes import Adaptive, Average, StepSize
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.certificate import Levels, scalar_margin
 from sottovoce.methods.expected import bound_at_the_end, measurements
 from sottovoce.methods.forecast import Costs, Forecaster
 from sottovoce.queries import Gradient, Hessian, SmallestEigenvalue
+from sottovoce.results.certificate import Levels, scalar_margin
 
 if TYPE_CHECKING:
     from sottovoce.methods.batch_descent import BatchDescent

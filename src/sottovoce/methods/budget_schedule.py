@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.certificate import certifying_scale
 from sottovoce.errors import ParameterError
 from sottovoce.queries import Gradient
+from sottovoce.results.certificate import certifying_scale
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import State

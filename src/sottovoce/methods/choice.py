@@ -16,7 +16,7 @@ from sottovoce.problem import matrix_fits
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 AUTO = "auto"
 _COUNTS = ("poisson", "cloglog")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
 from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
@@ -18,7 +17,8 @@ from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
 from sottovoce.queries import SHORTEST_TRIAL
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

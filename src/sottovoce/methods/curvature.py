@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.certificate import spectral_margin
 from sottovoce.errors import ParameterError
 from sottovoce.methods.lanczos import DENSE_LIMIT, smallest_pair
 from sottovoce.methods.noise_propagation import StepNoise
 from sottovoce.methods.noisy_lanczos import lowest_direction
 from sottovoce.queries import CurvatureProduct, Hessian
+from sottovoce.results.certificate import spectral_margin
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector

@@ -7,16 +7,16 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.certificate import norm_bound, scalar_margin, spectral_margin
 from sottovoce.methods.forecast import Forecaster
 from sottovoce.methods.measurement import scalar_pays
 from sottovoce.queries import Gradient, GradientNorm, SmallestEigenvalue
+from sottovoce.results.certificate import norm_bound, scalar_margin, spectral_margin
 
 if TYPE_CHECKING:
-    from sottovoce.certificate import Levels
     from sottovoce.methods.budget_schedule import BudgetSchedule
     from sottovoce.methods.forecast import QueryNoise
     from sottovoce.planning.dry_run import DryRun
+    from sottovoce.results.certificate import Levels
 
 _CONTRACTION = 0.5
 """What a step leaves of the gradient, as long as that is more than its noise."""

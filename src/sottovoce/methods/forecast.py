@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.certificate import Levels
 from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.methods.steps import ShortStep
 from sottovoce.methods.stopping import Certified, Never
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.forecast import Costs, Forecaster, just_tested
 from sottovoce.methods.paper.constants import Curve, NoiseShare
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.queries import Gradient, SmallestEigenvalue
-from sottovoce.result import Tolerance
+from sottovoce.results.certificate import norm_bound, scalar_margin
+from sottovoce.results.result import Tolerance
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise

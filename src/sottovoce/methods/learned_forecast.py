@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from sottovoce.certificate import norm_bound, scalar_margin
 from sottovoce.methods.adapt.grouping import sharing
 from sottovoce.methods.adapt.length import ROUNDS
 from sottovoce.methods.adapt.schedule import share
@@ -14,6 +13,7 @@ from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Forecaster
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.queries import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
+from sottovoce.results.certificate import norm_bound, scalar_margin
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.adaptive_damping import adaptive_damping
 from sottovoce.methods.base import Goal, Method, Rule, State, follow
@@ -20,7 +19,8 @@ from sottovoce.methods.saddles import LOOK_SHARE, escaped, starts_at_saddle
 from sottovoce.methods.steps import Step
 from sottovoce.methods.stopping import Certified, Never, StoppingTest
 from sottovoce.methods.turned_steps import by_hessian
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.certificate import Levels, norm_bound, scalar_margin
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.base import Goal, Method, State
 from sottovoce.methods.noise_propagation import UNACCOUNTED
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels, norm_bound, scalar_margin
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer, Queries
     from sottovoce.queries.preconditioner import Preconditioner
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 _TYPICAL = 4.0
 """Gradient norm, in standard deviations of one noisy entry, at which two ways to measure are compared."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.inference.coefficient_noise import LARGEST_KEPT, CoefficientNoise
+from sottovoce.results.inference.coefficient_noise import LARGEST_KEPT, CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

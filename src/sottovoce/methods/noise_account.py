@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.noise_propagation import NO_STEP, UNFOLLOWED, StepNoise, StepRecord, noise_along
 from sottovoce.methods.turned_steps import turned_noise
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

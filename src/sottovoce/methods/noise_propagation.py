@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.logistic_model import log_odds
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from scipy import special
 
-from sottovoce.certificate import scalar_margin
 from sottovoce.methods.cubic import Cubic
+from sottovoce.results.certificate import scalar_margin
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
     from sottovoce.methods.base import Goal, State
     from sottovoce.queries import Answer
-    from sottovoce.result import Outcome
+    from sottovoce.results.result import Outcome
 
 LOOK_SHARE = 0.02
 """Of the budget for a look at the smallest eigenvalue, or at a gradient beside it."""

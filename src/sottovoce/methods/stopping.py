@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.result import Stop, Tolerance
+from sottovoce.results.result import Stop, Tolerance
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import Evidence

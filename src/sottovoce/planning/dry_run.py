@@ -21,11 +21,11 @@ from sottovoce.training import account_for, goal_for
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Run
     from sottovoce.arrays import Vector
-    from sottovoce.certificate import Levels
     from sottovoce.methods.base import Goal, Method
     from sottovoce.planning.outline import Outline
     from sottovoce.problem import Problem
-    from sottovoce.result import Tolerance
+    from sottovoce.results.certificate import Levels
+    from sottovoce.results.result import Tolerance
 
 T = TypeVar("T")
 

@@ -11,9 +11,6 @@ from sottovoce.accounting.gdp import epsilon_of
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import ParameterError
 from sottovoce.exports.forecast import coefficient_forecast
-from sottovoce.inference.expected import ExpectedErrors, expected_errors
-from sottovoce.inference.measuring import require_inferable
-from sottovoce.inference.request import Inference
 from sottovoce.methods.base import Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
@@ -21,15 +18,18 @@ from sottovoce.planning.accuracy import AccuracyForecast
 from sottovoce.planning.dry_run import DryRun
 from sottovoce.regularizers import L2
 from sottovoce.report.notebook import plan_panel
-from sottovoce.result import Tolerance
+from sottovoce.results.inference.expected import ExpectedErrors, expected_errors
+from sottovoce.results.inference.measuring import require_inferable
+from sottovoce.results.inference.request import Inference
+from sottovoce.results.result import Tolerance
 from sottovoce.training import goal_for
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
-    from sottovoce.inference.forecast import CoefficientForecast
     from sottovoce.losses import Loss
     from sottovoce.problem import Problem
     from sottovoce.regularizers import Regularizer
+    from sottovoce.results.inference.forecast import CoefficientForecast
 
 _MOST_RECORDS = 2**33
 """Past this many, rounding in the sums moves an answer further than a record does: more would not help."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Summary
+    from sottovoce.results.inference.summary import Summary
 
 
 class Measured(NamedTuple):

@@ -11,7 +11,7 @@ from sottovoce.report.markup import element, number, percent, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sottovoce.result import Result, TraceRow
+    from sottovoce.results.result import Result, TraceRow
 
 _MOST_DOTS = 120
 

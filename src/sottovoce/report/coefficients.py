@@ -9,9 +9,9 @@ from sottovoce.report import axes, charts, words
 from sottovoce.report.markup import element, number, text
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Coefficient, Summary
     from sottovoce.report.card import Card
-    from sottovoce.result import Result
+    from sottovoce.results.inference.summary import Coefficient, Summary
+    from sottovoce.results.result import Result
 
 SHOWN = 30
 UNDETERMINED = "not determined"

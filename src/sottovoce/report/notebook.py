@@ -14,7 +14,7 @@ from sottovoce.report.markup import capital, element, number, text
 if TYPE_CHECKING:
     from sottovoce.model import Model
     from sottovoce.planning.planner import Plan
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 _TABLE = "border-collapse: collapse; color: inherit; background: transparent; max-width: 60em"
 _CAPTION = "text-align: left; font-weight: bold; padding: .3em .6em; color: inherit"

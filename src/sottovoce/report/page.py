@@ -17,7 +17,7 @@ from sottovoce.report.curves import curves
 from sottovoce.report.markup import element, number, percent, text
 
 if TYPE_CHECKING:
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 Clock = Callable[[], datetime]
 

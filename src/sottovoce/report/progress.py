@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sottovoce.result import TraceRow
+    from sottovoce.results.result import TraceRow
 
 
 @contextmanager

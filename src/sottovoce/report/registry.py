@@ -15,7 +15,7 @@ from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.report.card import Card
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 BLANK = "TO FILL IN: "
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")

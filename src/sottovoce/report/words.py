@@ -11,9 +11,9 @@ from sottovoce.report.markup import capital, element, level, number, text
 
 if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
-    from sottovoce.inference.summary import Summary
     from sottovoce.report.card import Measured
-    from sottovoce.result import Result
+    from sottovoce.results.inference.summary import Summary
+    from sottovoce.results.result import Result
 
 FORMULA = (
     "P[M(D) \u2208 S] \u2264 e<sup>\u03b5</sup> \u00b7 P[M(D\u2032) \u2208 S] + \u03b4"

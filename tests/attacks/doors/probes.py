@@ -13,10 +13,10 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from sottovoce.certificate import Certificate
 from sottovoce.data.partitioned import Parts
 from sottovoce.methods.base import Method
-from sottovoce.result import Outcome
+from sottovoce.results.certificate import Certificate
+from sottovoce.results.result import Outcome
 from tests.attacks.doors.engine import Answer
 
 BUDGET = sv.Budget(1.0, 1e-5)

@@ -5,58 +5,58 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 SCORES = "tests/models/test_scores.py"
-ESTIMATE = "tests/inference/test_estimate.py"
-SUMMARY = "tests/inference/test_summary.py"
-NOISE = "tests/inference/test_coefficient_noise.py"
-STEPS = "tests/inference/test_step_noise.py"
+ESTIMATE = "tests/results/inference/test_estimate.py"
+SUMMARY = "tests/results/inference/test_summary.py"
+NOISE = "tests/results/inference/test_coefficient_noise.py"
+STEPS = "tests/results/inference/test_step_noise.py"
 
 
 ERRORS = (
     Mutant(
         "errors without the gradient's noise",
-        "inference.estimate:OneStep.still",
+        "results.inference.estimate:OneStep.still",
         "self.findings.gradient_scale ** 2",
         "0.0",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "errors without the Hessian's noise",
-        "inference.estimate:OneStep.noise",
+        "results.inference.estimate:OneStep.noise",
         "0.5 * self.findings.hessian_scale ** 2",
         "0.0",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "errors without the sample",
-        "inference.estimate:OneStep.sampling",
+        "results.inference.estimate:OneStep.sampling",
         "np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T) / self.findings.n",
         "np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T) / self.findings.n ** 2",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "degrees of freedom without the Hessian's noise",
-        "inference.estimate:OneStep.errors",
+        "results.inference.estimate:OneStep.errors",
         "2.0 * found.hessian_scale ** 2",
         "0.0 * found.hessian_scale ** 2",
         f"{ESTIMATE} -k degrees",
     ),
     Mutant(
         "degrees of freedom without the noise of the scores",
-        "inference.estimate:OneStep.errors",
+        "results.inference.estimate:OneStep.errors",
         "found.moment_scale * aa / found.n",
         "found.moment_scale * aa / found.n ** 2",
         f"{ESTIMATE} -k degrees",
     ),
     Mutant(
         "errors without what a hidden direction may hold",
-        "inference.estimate:OneStep.covariance",
+        "results.inference.estimate:OneStep.covariance",
         "self._sandwich(self.still + self.noise(self.step)) + self.assumed",
         "self._sandwich(self.still + self.noise(self.step))",
         f"{ESTIMATE} -k hidden_direction",
     ),
     Mutant(
         "a coefficient determined by what was assumed",
-        "inference.estimate:OneStep.determined",
+        "results.inference.estimate:OneStep.determined",
         "assumed <= _ASSUMED * whole",
         "assumed <= whole",
         f"{ESTIMATE} -k hidden_direction",
@@ -70,7 +70,7 @@ ERRORS = (
     ),
     Mutant(
         "all intervals at once at the level of one",
-        "inference.summary:summarized",
+        "results.inference.summary:summarized",
         "-math.expm1(math.log1p(-error) / len(coding.names))",
         "1.0 - level",
         f"{SUMMARY} -k every_form",
@@ -133,14 +133,14 @@ ERRORS = (
     ),
     Mutant(
         "penalty taken for data",
-        "inference.measuring:measured",
+        "results.inference.measuring:measured",
         "last.value - problem.regularizer.gradient(there)",
         "last.value",
         f"{SUMMARY} -k penalty",
     ),
     Mutant(
         "inference asked of persons on workers",
-        "inference.measuring:require_inferable",
+        "results.inference.measuring:require_inferable",
         "share and (not problem.gathered)",
         "False",
         f"{SUMMARY} -k persons",

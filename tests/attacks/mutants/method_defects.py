@@ -9,14 +9,14 @@ _LEVELS = "tests/methods/test_levels.py"
 LEVELS = (
     Mutant(
         "a test beyond the plan gets a level",
-        "certificate:Levels.take_gradient",
+        "results.certificate:Levels.take_gradient",
         "self.handed.gradient + self.gradient > self._gradient_whole * (1.0 + 1e-09)",
         "self.gradient < 0.0",
         f"{_LEVELS} -k beyond_the_plan",
     ),
     Mutant(
         "the curvature tested beside a gradient that took the whole error",
-        "certificate:Levels.take_curvature",
+        "results.certificate:Levels.take_curvature",
         "self.next_curvature if self.curvature_tested else 0.0",
         "self.next_curvature",
         f"{_LEVELS} -k tr-loose",

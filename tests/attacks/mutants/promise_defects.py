@@ -109,14 +109,14 @@ CHAINS = (
     ),
     Mutant(
         "weights lose the result they came from",
-        "result:Result.__post_init__",
+        "results.result:Result.__post_init__",
         "mark(self.weights, self.origin)",
         "pass",
         "tests/system/test_chains.py",
     ),
     Mutant(
         "a forged guarantee loads",
-        "result:Result.from_dict",
+        "results.result:Result.from_dict",
         "lineage and (not guarantee.fits(lineage))",
         "False",
         "tests/system/test_chains.py",

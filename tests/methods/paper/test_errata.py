@@ -18,7 +18,7 @@ from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.planning.dry_run import Planned
 from sottovoce.privacy import sampling
 from sottovoce.problem import Problem
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 from sottovoce_studies import ijcnn1
 
 needs_ijcnn1 = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from sottovoce.methods.curvature import downhill
 from sottovoce.methods.lanczos import smallest_pair
 from sottovoce.methods.paper.constants import Curve, NoiseShare, SearchShare, trial_count
 from sottovoce.methods.paper.subproblem import minimize_in_ball
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 NOISE, SEARCH = NoiseShare(), SearchShare()
 

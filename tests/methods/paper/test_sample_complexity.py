@@ -24,7 +24,7 @@ from sottovoce.methods.paper.sample_laws import Corrected, Printed
 from sottovoce.privacy.release import packing_for
 from sottovoce.problem import Problem
 from sottovoce.queries import Form
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 UNIT = Curve(1.0, 1.0)
 # MIN_DEC = min(0.8/2 * 0.01, 2 * 0.15 * 0.125) = 0.004, so T = 125; rooms 0.01 and 0.05.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.adapt.expected_curvature import Outset
 from sottovoce.methods.adapt.length import STRONG, lengthened
 from sottovoce.methods.adapt.observation import GradientObservation, contradiction
@@ -16,6 +15,7 @@ from sottovoce.methods.adapt.schedule import share, short_of, slowed
 from sottovoce.methods.expected_excess import ExpectedExcess, sensitivity_of
 from sottovoce.methods.measurement import LearnedDescent, in_learned_coordinates, note
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector

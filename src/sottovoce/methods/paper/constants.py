@@ -11,7 +11,7 @@ from sottovoce.problem import Calibration
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 PUBLISHED_GAP = 0.5
 PUBLISHED_SLACK = 1.1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.base import Evidence, Rule, State
 from sottovoce.methods.curvature import curvature_of
-from sottovoce.result import Stop
+from sottovoce.results.result import Stop
 
 if TYPE_CHECKING:
     from sottovoce.methods.steps import StepRule

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sottovoce.accounting.renyi.exchange import rho_published
-from sottovoce.certificate import spectral_margin
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.forecast import Costs, Forecaster, just_tested
 from sottovoce.methods.paper.constants import PUBLISHED_SLACK, trial_count
@@ -16,6 +15,7 @@ from sottovoce.methods.paper.opt import SearchedSteps
 from sottovoce.methods.paper.phases import optimistic
 from sottovoce.methods.paper.trust_region import TrustRegionMethod
 from sottovoce.queries import Gradient, Hessian
+from sottovoce.results.certificate import spectral_margin
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise

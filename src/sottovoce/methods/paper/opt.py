@@ -14,7 +14,7 @@ from sottovoce.methods.steps import ShortStep, StepRule
 
 if TYPE_CHECKING:
     from sottovoce.methods.stopping import StoppingTest
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
-from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.base import Goal, Method, Rule, State, follow
 from sottovoce.methods.paper.constants import PUBLISHED_GAP, PUBLISHED_SLACK, Curve
@@ -18,7 +17,8 @@ from sottovoce.methods.paper.pricing import Screened, Sufficient, priced
 from sottovoce.methods.stopping import Certified, Promising, StoppingTest, WithinNoise
 from sottovoce.problem import Calibration
 from sottovoce.queries import Gradient, Hessian
-from sottovoce.result import Outcome, Stop, Tolerance, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, Tolerance, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded
 from sottovoce.methods.base import Rule, State
 from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.paper.descent import CurvatureDescent
 from sottovoce.queries import Gradient
+from sottovoce.results.certificate import Levels
 
 if TYPE_CHECKING:
     from sottovoce.methods.paper.trust_region import TrustRegion
     from sottovoce.queries import Derivatives
-    from sottovoce.result import Stop, Tolerance
+    from sottovoce.results.result import Stop, Tolerance
 
 
 @final

@@ -19,7 +19,7 @@ from sottovoce.methods.paper.sample_laws import Corrected, Law
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 
 @final

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from scipy import special
 
-from sottovoce.certificate import spectral_margin
+from sottovoce.results.certificate import spectral_margin
 
 if TYPE_CHECKING:
     from sottovoce.methods.paper.sample_complexity import Setting

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.stopping import StoppingTest
     from sottovoce.problem import Problem
     from sottovoce.queries import Derivatives
-    from sottovoce.result import Stop, Tolerance
+    from sottovoce.results.result import Stop, Tolerance
 
 
 @final

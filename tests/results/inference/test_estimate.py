@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.inference.allotment import Allotment
-from sottovoce.inference.estimate import OneStep
-from sottovoce.inference.terms import UserTerms, coded, plain_terms
-from tests.inference.populations import overlapping, quadratic, symmetric_noise
+from sottovoce.results.inference.allotment import Allotment
+from sottovoce.results.inference.estimate import OneStep
+from sottovoce.results.inference.terms import UserTerms, coded, plain_terms
+from tests.results.inference.populations import overlapping, quadratic, symmetric_noise
 
 HESSIAN = np.array([[0.6, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.5]])
 NONE = np.zeros((0, 3))

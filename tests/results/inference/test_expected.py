@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from tests.inference.populations import overlapping
+from tests.results.inference.populations import overlapping
 
 BUDGET = sv.Budget(epsilon=4.0, delta=1e-6)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from sottovoce.inference.coordinates import CAP
+from sottovoce.results.inference.coordinates import CAP
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem

@@ -10,8 +10,8 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.inference.design import Group
-from sottovoce.inference.findings import LastAnswers
+from sottovoce.results.inference.design import Group
+from sottovoce.results.inference.findings import LastAnswers
 
 INTERCEPT = "intercept"
 

@@ -7,11 +7,11 @@ import html
 import io
 from typing import TYPE_CHECKING
 
-from sottovoce.inference.listing import MARK
-from sottovoce.inference.summary import COLUMNS, UNDETERMINED
+from sottovoce.results.inference.listing import MARK
+from sottovoce.results.inference.summary import COLUMNS, UNDETERMINED
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Coefficient, Summary
+    from sottovoce.results.inference.summary import Coefficient, Summary
 
 REFERENCE = "reference"
 _ROBUST_COUNTS = (

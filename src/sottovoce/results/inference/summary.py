@@ -11,15 +11,15 @@ from scipy import special
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.inference.design import Group
-from sottovoce.inference.estimate import OneStep
-from sottovoce.inference.findings import LastAnswers
-from sottovoce.inference.terms import INTERCEPT, Coding, UserTerms, checked_within, coded
+from sottovoce.results.inference.design import Group
+from sottovoce.results.inference.estimate import OneStep
+from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.terms import INTERCEPT, Coding, UserTerms, checked_within, coded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sottovoce.inference.wald import WaldTest
+    from sottovoce.results.inference.wald import WaldTest
 
 COLUMNS = ("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high", "resolved")
 UNDETERMINED = "not determined"
@@ -100,13 +100,13 @@ class Summary:
 
     def wald(self, of: str | Sequence[str]) -> WaldTest:
         """Whether all coefficients of a column or interaction, or of the terms named, are 0."""
-        from sottovoce.inference.wald import wald
+        from sottovoce.results.inference.wald import wald
 
         return wald(self, of)
 
     def contrast(self, weights: Mapping[str, float]) -> Coefficient:
         """A weighted sum of coefficients: {"region=south": 1, "region=west": -1} is a difference."""
-        from sottovoce.inference.wald import contrast
+        from sottovoce.results.inference.wald import contrast
 
         return contrast(self, weights)
 
@@ -166,7 +166,7 @@ class Summary:
 
     def to_csv(self) -> str:
         """The columns of `frame()`, rows that others are compared with among them."""
-        from sottovoce.inference.tables import csv_table
+        from sottovoce.results.inference.tables import csv_table
 
         return csv_table(self)
 
@@ -176,17 +176,17 @@ class Summary:
 
     def to_latex(self) -> str:
         """A table for the package booktabs, and its notes."""
-        from sottovoce.inference.tables import latex_table
+        from sottovoce.results.inference.tables import latex_table
 
         return latex_table(self)
 
     def __str__(self) -> str:
-        from sottovoce.inference.tables import text_table
+        from sottovoce.results.inference.tables import text_table
 
         return text_table(self)
 
     def _repr_html_(self) -> str:
-        from sottovoce.inference.tables import html_table
+        from sottovoce.results.inference.tables import html_table
 
         return html_table(self)
 

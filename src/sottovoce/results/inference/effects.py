@@ -13,10 +13,10 @@ import numpy as np
 from scipy import special
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.inference.estimate import OneStep
-from sottovoce.inference.findings import LastAnswers
-from sottovoce.inference.summary import Coefficient
-from sottovoce.inference.terms import UserTerms, coded
+from sottovoce.results.inference.estimate import OneStep
+from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.summary import Coefficient
+from sottovoce.results.inference.terms import UserTerms, coded
 
 
 @final

@@ -13,7 +13,7 @@ from scipy import special
 from sottovoce.errors import ParameterError, meant
 
 if TYPE_CHECKING:
-    from sottovoce.inference.summary import Coefficient, Summary
+    from sottovoce.results.inference.summary import Coefficient, Summary
 
 
 @final
@@ -66,7 +66,7 @@ def wald(summary: Summary, of: str | Sequence[str]) -> WaldTest:
 
 def contrast(summary: Summary, weights: Mapping[str, float]) -> Coefficient:
     """A weighted sum of coefficients with its error, test and interval: {"a": 1, "b": -1} is a difference."""
-    from sottovoce.inference.summary import Coefficient
+    from sottovoce.results.inference.summary import Coefficient
 
     places = [_place(summary, name) for name in weights]
     sizes = np.array(list(weights.values()), dtype=np.float64)

@@ -12,13 +12,13 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.inference.measuring import require_inferable
-from sottovoce.inference.summary import COLUMNS, predicted
-from sottovoce.inference.terms import plain_terms
 from sottovoce.losses import Logistic, PseudoHuber, Savage
 from sottovoce.queries import ScoreMoment
+from sottovoce.results.inference.measuring import require_inferable
+from sottovoce.results.inference.summary import COLUMNS, predicted
+from sottovoce.results.inference.terms import plain_terms
 from tests import problems
-from tests.inference.populations import overlapping
+from tests.results.inference.populations import overlapping
 
 BUDGET = sv.Budget(epsilon=4.0, delta=1e-6)
 

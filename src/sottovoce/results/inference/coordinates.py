@@ -11,9 +11,9 @@ from sottovoce.queries import Preconditioner
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.inference.design import Design
     from sottovoce.problem import Problem
     from sottovoce.queries import Moments
+    from sottovoce.results.inference.design import Design
 
 CAP = 1.0
 """Cap on influence in root mean square lengths: short records count fully, long ones set no noise."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.result import Tolerance
+    from sottovoce.results.result import Tolerance
 
 _EXACT_LIMIT = 1e5
 """Squared signal-to-noise, plus 100 d, up to which the noncentral chi-square is inverted numerically.

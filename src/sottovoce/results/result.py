@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, Preset, mark, relation_of
 from sottovoce.accounting.relations import Relation, filed
-from sottovoce.certificate import Certificate
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.files import finite, read_json, rebuilt, text_of, truth_of, write
-from sottovoce.inference.coefficient_noise import CoefficientNoise
-from sottovoce.inference.findings import LastAnswers, finite_vector
-from sottovoce.inference.terms import UserTerms, named, plain_terms
+from sottovoce.results.certificate import Certificate
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
+from sottovoce.results.inference.findings import LastAnswers, finite_vector
+from sottovoce.results.inference.terms import UserTerms, named, plain_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.inference.summary import Summary
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer
+    from sottovoce.results.inference.summary import Summary
 
 FORMAT = "sottovoce-result/1"
 UNLISTED = (
@@ -212,7 +212,7 @@ class Result:
 
         `names` are those of the columns, by default x0, x1, ...; options are those of
         `inference.summary.summarized`: level, exp, simultaneous, within."""
-        from sottovoce.inference.summary import summarized
+        from sottovoce.results.inference.summary import summarized
 
         if self.inference is None:
             raise ParameterError(NO_FINDINGS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.inference.coefficient_noise import UNSAID, CoefficientNoise
 from sottovoce.methods.designs import Designer
 from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.methods.noise_propagation import NO_STEP, StepNoise, variances
+from sottovoce.results.inference.coefficient_noise import UNSAID, CoefficientNoise
 from tests import problems
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -120,7 +120,7 @@ def test_noise_of_sums_needs_covariances_and_that_of_multiples_does_not() -> Non
 
 
 def test_a_coefficient_below_its_noise_is_marked() -> None:
-    from sottovoce.inference.listing import ListedCoefficient, listing
+    from sottovoce.results.inference.listing import ListedCoefficient, listing
 
     lines = (ListedCoefficient("strong", 1.0, 0.1), ListedCoefficient("weak", 0.01, 0.1))
     said = listing(lines, "").splitlines()

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.inference.allotment import (
+from sottovoce.problem import LARGEST_MATRIX
+from sottovoce.results.inference.allotment import (
     Allotment,
     curvature_at,
     curvature_bend,
     curvature_ceiling,
     least_ratio,
 )
-from sottovoce.inference.coordinates import CAP, standardized
-from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
-from sottovoce.problem import LARGEST_MATRIX
+from sottovoce.results.inference.coordinates import CAP, standardized
+from sottovoce.results.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.inference.request import Inference
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer, Moments, Queries
+    from sottovoce.results.inference.request import Inference
 
 _KEPT = 0.15
 """Part of the units below which the last gradient is not pushed by asking again."""

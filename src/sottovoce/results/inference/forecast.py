@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.inference.allotment import Allotment, curvature_ceiling, typical_curvature
-from sottovoce.inference.coordinates import standardized
-from sottovoce.inference.estimate import OneStep
-from sottovoce.inference.findings import LastAnswers
-from sottovoce.inference.terms import INTERCEPT, UserTerms, coded
 from sottovoce.queries import Moments
+from sottovoce.results.inference.allotment import Allotment, curvature_ceiling, typical_curvature
+from sottovoce.results.inference.coordinates import standardized
+from sottovoce.results.inference.estimate import OneStep
+from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.terms import INTERCEPT, UserTerms, coded
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
-    from sottovoce.inference.request import Inference
     from sottovoce.problem import Problem
+    from sottovoce.results.inference.request import Inference
 
 LARGEST = 400
 """Most weights for which a forecast is made coefficient by coefficient."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.inference.coefficient_noise import CoefficientNoise
 from sottovoce.methods.curvature import Bend
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
 from sottovoce.methods.noise_account import START, NoiseAccount, Place
@@ -17,8 +16,9 @@ from sottovoce.methods.steps import Step
 from sottovoce.methods.turned_steps import LARGEST_TURNED, by_hessian, turned_noise
 from sottovoce.planning.dry_run import Planned
 from sottovoce.queries import Preconditioner
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 from tests import problems
-from tests.inference.test_coefficient_noise import made_up
+from tests.results.inference.test_coefficient_noise import made_up
 
 BUDGET = sv.Budget(1.0, 1e-6)
 LOOSE = sv.Tolerance(gradient=0.1)

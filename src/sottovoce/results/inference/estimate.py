@@ -25,8 +25,8 @@ from typing import final
 import numpy as np
 
 from sottovoce.arrays import Mask, Matrix, Vector
-from sottovoce.inference.allotment import least_ratio
-from sottovoce.inference.findings import LastAnswers, curvature_change, mean_curvature
+from sottovoce.results.inference.allotment import least_ratio
+from sottovoce.results.inference.findings import LastAnswers, curvature_change, mean_curvature
 
 _MOST = 0.95
 _MANY = 1e9

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.inference.allotment import COUNTED, Allotment, typical_curvature
-from sottovoce.inference.coordinates import CAP
+from sottovoce.results.inference.allotment import COUNTED, Allotment, typical_curvature
+from sottovoce.results.inference.coordinates import CAP
 
 if TYPE_CHECKING:
     from sottovoce.problem import Problem

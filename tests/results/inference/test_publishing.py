@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.cli import application
 from sottovoce.errors import ParameterError
-from tests.inference.test_summary import claims
+from tests.results.inference.test_summary import claims
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.inference.coefficient_noise import CoefficientNoise
-    from sottovoce.inference.terms import UserTerms
+    from sottovoce.results.inference.coefficient_noise import CoefficientNoise
+    from sottovoce.results.inference.terms import UserTerms
 
 SHOWN = 30
 MARK = "*"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.files import text_of
-from sottovoce.inference.findings import finite_vector, symmetric
+from sottovoce.results.inference.findings import finite_vector, symmetric
 
 LARGEST_KEPT = 256
 """Most columns for which covariances are kept beside the variances: a model file stays small."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.inference.findings import LastAnswers
 from sottovoce.losses import Logistic
+from sottovoce.results.inference.findings import LastAnswers
 
 
 def overlapping(n: int = 40_000, dim: int = 4, seed: int = 0) -> sv.Risk:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sottovoce.arrays import Vector
-    from sottovoce.inference.design import Design
     from sottovoce.problem import Problem
+    from sottovoce.results.inference.design import Design
 
 LARGEST_SHARE = 0.9
 
@@ -43,7 +43,7 @@ class Inference:
 
     def design_for(self, problem: Problem, means: Vector) -> Design | None:
         """The terms to ask in, by released means: as said, or those of columns declared to be indicators."""
-        from sottovoce.inference.design import Design
+        from sottovoce.results.inference.design import Design
 
         if problem.constant is None:
             return None

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from sottovoce.certificate import (
+from sottovoce.errors import ParameterError
+from sottovoce.results.certificate import (
     Certificate,
     Levels,
     certifying_scale,
@@ -16,8 +17,7 @@ from sottovoce.certificate import (
     scalar_margin,
     spectral_margin,
 )
-from sottovoce.errors import ParameterError
-from sottovoce.result import Tolerance
+from sottovoce.results.result import Tolerance
 
 
 @pytest.mark.parametrize("dim", [1, 5, 54])
