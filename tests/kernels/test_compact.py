@@ -20,7 +20,7 @@ from sottovoce.data.rows import DenseRows
 from sottovoce.data.schema import Binned, Categorical, DatePart, Numeric, Schema, Spline, Target
 from sottovoce.errors import DataError
 from sottovoce.kernels import influence, passes, products
-from sottovoce.kernels.block_sums import block_kernel
+from sottovoce.kernels.block_sums import ALONE, Stretches, block_kernel
 from sottovoce.kernels.compiled.compact_places import JOINT, places, plan_of
 from sottovoce.kernels.compiled.compact_products import CompiledCompactView
 from sottovoce.losses import Kind, Logistic
@@ -277,21 +277,30 @@ def test_any_code_past_the_declared_ones_is_none_and_reads_nothing_else(sizes, n
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_blocks_that_lie_together_give_the_numbers_of_each_by_itself(monkeypatch):
+@pytest.mark.parametrize("form", [0, 1], ids=["dense", "compact"])
+@pytest.mark.parametrize("share", [1, 2, 3])
+def test_blocks_that_lie_together_give_the_numbers_of_each_by_itself(form, share, monkeypatch):
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    held = both(schema(), weights=np.linspace(0.1, 2.0, N))[1]._rows
+    held = both(schema(), weights=np.linspace(0.1, 2.0, N))[form]._rows
     kernel = block_kernel(held, Logistic().law)
     band, span = Logistic().slope_band(-9.0, 9.0), Logistic().value_span(-9.0, 9.0)
     w = np.cos(np.arange(held.dim))
+    steps = np.stack([w, -0.5 * w])
     assert kernel.folds
     assert held.blocks > 3
-    for first, last in ((0, held.blocks), (1, 3), (held.blocks - 1, held.blocks)):
+    for done, first, last in ((0, 0, held.blocks), (1, 1, 3), (5, held.blocks - 1, held.blocks)):
         (piece,) = held.run(first, last)
-        together, apart = np.zeros(held.dim + 1), np.zeros(held.dim + 1)
-        kernel.tangent(piece, w, band, span, together)
+        place, stretches = Stretches(held.block_length, done, share), (done + last - first) // share + 1
+        together, apart = np.zeros((2, stretches, held.dim + 1))
+        gains, single = np.zeros((2, stretches, len(steps)))
+        kernel.tangent(piece, w, band, span, place, together)
+        kernel.trials(piece, w, steps, 1.0, place, gains)
         for index in range(first, last):
-            kernel.tangent(held.block(index), w, band, span, apart)
+            number = (done + index - first) // share
+            kernel.tangent(held.block(index), w, band, span, ALONE, apart[number : number + 1])
+            kernel.trials(held.block(index), w, steps, 1.0, ALONE, single[number : number + 1])
         assert np.array_equal(together, apart)
+        assert np.array_equal(gains, single)
 
 
 @pytest.mark.usefixtures("short_blocks")

@@ -123,6 +123,10 @@ class DenseRows(Rows):
         span = self.span(index)
         return Block(self._features[span], self.targets[span], self.weights_in(span))
 
+    def run(self, first: int, last: int) -> Iterator[Block]:
+        span = slice(self.span(first).start, self.span(last - 1).stop)
+        yield Block(self._features[span], self.targets[span], self.weights_in(span))
+
     def take(self, indices: NDArray[np.int64]) -> DenseRows:
         return DenseRows(self._features[indices], self.targets[indices], chosen(self.weights, indices))
 

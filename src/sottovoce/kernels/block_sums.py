@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -19,11 +19,24 @@ from sottovoce.trusted.compiling import is_compiled
 from sottovoce.trusted.laws import Law, Placing
 
 
+class Stretches(NamedTuple):
+    """Where the blocks of a run add: `length` rows make a block, `done` blocks came before, and each `share`
+    of them have a total of their own."""
+
+    length: int
+    done: int
+    share: int
+
+
+ALONE = Stretches(2**62, 0, 1)
+"""One block, one total."""
+
+
 class BlockKernel(ABC):
     """Sums over a block of what a law says of t_i, which is y_i <x_i, w>, <x_i, w> - y_i or <x_i, w> less a
     constant.
 
-    `folds`: `tangent` takes several blocks that lie together, and adds them one after another."""
+    `folds`: `tangent` and `trials` take several blocks that lie together, and add them one after another."""
 
     folds: ClassVar[bool] = False
 
@@ -31,7 +44,9 @@ class BlockKernel(ABC):
         self._law = law
 
     @abstractmethod
-    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+    def tangent(
+        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
+    ) -> None:
         """Add the sum of values within the span to the last entry, where there is one, and that of first
         derivatives within the band times dt_i/dw to the rest, where there is one."""
 
@@ -40,7 +55,9 @@ class BlockKernel(ABC):
         """Second derivatives within the span, times what the record counts."""
 
     @abstractmethod
-    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+    def trials(
+        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
+    ) -> None:
         """Add the sum of phi(t_i) - phi(t_ij), t_ij at w + p_j, for each direction; row by row, each within
         steepest |t_ij - t_i|."""
 
@@ -75,8 +92,10 @@ class PlainBlockKernel(BlockKernel):
         super().__init__(law)
         self._view = view
 
-    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
-        features, targets, weights = block
+    def tangent(
+        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
+    ) -> None:
+        (features, targets, weights), total = block, totals[0]
         view = self._view(features)
         t = self._arguments(view.times(w), targets)
         if band is None or span is None:
@@ -95,8 +114,10 @@ class PlainBlockKernel(BlockKernel):
         t = self._arguments(self._view(features).times(w), targets)
         return self._weigh(span.clamped(self._law.curvatures(t, targets)), targets, weights)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
-        features, targets, weights = block
+    def trials(
+        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
+    ) -> None:
+        (features, targets, weights), total = block, totals[0]
         products = np.ascontiguousarray(self._view(features).times(np.column_stack([w, directions.T])).T)
         here = self._arguments(products[0], targets)
         values = self.marks(here, targets)

@@ -20,8 +20,8 @@ from sottovoce.data.blocks import Block
 from sottovoce.data.partitioned import over_parts
 from sottovoce.data.rows import Rows
 from sottovoce.data.sealed import Sealed
-from sottovoce.data.threads import in_order
-from sottovoce.kernels.block_sums import BlockKernel, block_kernel
+from sottovoce.data.threads import in_order, thread_count
+from sottovoce.kernels.block_sums import ALONE, BlockKernel, Stretches, block_kernel
 from sottovoce.kernels.products import view_for
 from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.laws import Law
@@ -53,10 +53,10 @@ def value_and_gradient(rows: Rows, law: Law, w: Vector, band: Band, span: Span) 
 def _tangent(rows: Rows, law: Law, w: Vector, band: Band | None, span: Span | None) -> Vector:
     kernel = block_kernel(rows, law)
 
-    def add(_: int, block: Block, total: Vector) -> None:
-        kernel.tangent(block, w, band, span, total)
+    def add(block: Block, at: Stretches, totals: Matrix) -> None:
+        kernel.tangent(block, w, band, span, at, totals)
 
-    return sum_blocks(rows, (rows.dim + 1,), add, together=kernel.folds)
+    return _sum_runs(rows, rows.dim + 1, add, folds=kernel.folds)
 
 
 @over_parts
@@ -176,10 +176,10 @@ def trials(rows: Rows, law: Law, w: Vector, directions: Matrix, steepest: float)
     within steepest |t_ij - t_i|."""
     kernel, steps = block_kernel(rows, law), np.ascontiguousarray(directions)
 
-    def add(_: int, block: Block, total: Vector) -> None:
-        kernel.trials(block, w, steps, steepest, total)
+    def add(block: Block, at: Stretches, totals: Matrix) -> None:
+        kernel.trials(block, w, steps, steepest, at, totals)
 
-    return sum_blocks(rows, (len(steps),), add)
+    return _sum_runs(rows, len(steps), add, folds=kernel.folds)
 
 
 @final
@@ -208,6 +208,32 @@ class Margins(Sealed):
             total += self._kernel.drop(self._steepest, length, *kept, self._rows.weights_in(span))
 
         return float(sum_in_order(-(-self._rows.n // _PIECE), (), add))
+
+
+def _sum_runs(
+    rows: Rows, size: int, add: Callable[[Block, Stretches, Matrix], None], *, folds: bool
+) -> Vector:
+    """Total of what `add` adds for every block: as `sum_blocks`, but where the kernel `folds`, one call takes
+    the blocks of several stretches that lie together, with a total for each stretch."""
+    if rows.streamed or not folds:
+        return sum_blocks(rows, (size,), lambda _, block, total: add(block, ALONE, total[None]))
+    share = -(-rows.blocks // _STRETCHES)
+    stretches, threads = -(-rows.blocks // share), thread_count()
+    at_once = stretches if threads == 1 else -(-stretches // (4 * threads))
+
+    def some(number: int) -> Matrix:
+        first, last = number * at_once, min(stretches, (number + 1) * at_once)
+        totals, done = np.zeros((last - first, size)), 0
+        for block in rows.run(first * share, min(rows.blocks, last * share)):
+            add(block, Stretches(rows.block_length, done, share), totals)
+            done += -(-block.targets.size // rows.block_length)
+        return totals
+
+    total = np.zeros(size)
+    for totals in in_order(some, -(-stretches // at_once)):
+        for one in totals:
+            total += one
+    return total
 
 
 def sum_blocks(

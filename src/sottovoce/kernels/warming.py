@@ -58,6 +58,7 @@ def _compile(layout: RowLayout | None = None) -> None:
 
 def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     """Every pass over eight made-up rows held as real ones are: types decide, not sizes."""
+    from sottovoce.kernels.block_sums import ALONE
     from sottovoce.kernels.compiled.block_sums import DenseBlockKernel
     from sottovoce.kernels.compiled.compact_products import CompiledCompactView
     from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
@@ -69,15 +70,15 @@ def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     band = Band(-1.0, 1.0, np.zeros(1), np.zeros(1))
     block, kernel = rows.block(0), (DenseBlockKernel if layout is None else CompactBlockKernel)(law)
     view = (DenseView if layout is None else CompiledCompactView)(block.features)
-    total = np.zeros(view.room(rows.dim))
+    total, sums = np.zeros(view.room(rows.dim)), np.zeros((1, rows.dim + 1))
     w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
-    yield lambda: kernel.tangent(block, w, band, None, np.zeros(rows.dim + 1))
-    yield lambda: kernel.tangent(block, w, band, span, np.zeros(rows.dim + 1))
-    yield lambda: kernel.tangent(block, w, None, span, np.zeros(rows.dim + 1))
+    yield lambda: kernel.tangent(block, w, band, None, ALONE, sums)
+    yield lambda: kernel.tangent(block, w, band, span, ALONE, sums)
+    yield lambda: kernel.tangent(block, w, None, span, ALONE, sums)
     yield lambda: kernel.curvatures(block, w, span)
     yield lambda: view.add_outer(total, here, convex=True)
     yield lambda: view.add_outer(total, block.weights, convex=True)
-    yield lambda: kernel.trials(block, w, np.zeros((1, rows.dim)), 1.0, np.zeros(1))
+    yield lambda: kernel.trials(block, w, np.zeros((1, rows.dim)), 1.0, ALONE, np.zeros((1, 1)))
     yield lambda: kernel.margins(block, w, w, here, moves)
     yield lambda: kernel.drop(
         1.0, 1.0, here, moves, kernel.marks(here, block.targets), block.targets, block.weights

@@ -46,8 +46,29 @@ COMPACT = (
     Mutant(
         "blocks that lie together summed as one",
         "kernels.compiled.compact_sums:_tangent",
-        "first % length",
+        "first % at.length",
         "first",
+        f"{TESTS} -k lie_together",
+    ),
+    Mutant(
+        "every block of compact rows added to the first stretch",
+        "kernels.compiled.compact_sums:_tangent",
+        "((last - 1) // at.length + at.done) // at.share",
+        "0",
+        f"{TESTS} -k lie_together",
+    ),
+    Mutant(
+        "sums of dense blocks run on into the next",
+        "kernels.compiled.block_sums:_dense_tangent",
+        "sums[:] = 0.0",
+        "sums[0] = 0.0",
+        f"{TESTS} -k lie_together",
+    ),
+    Mutant(
+        "gains of dense blocks run on into the next",
+        "kernels.compiled.block_sums:_dense_trials",
+        "gains[:] = 0.0",
+        "gains[0] = 0.0",
         f"{TESTS} -k lie_together",
     ),
     Mutant(

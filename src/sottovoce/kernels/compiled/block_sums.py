@@ -7,13 +7,13 @@ evaluated, and the same rows are added up, while those of the next run are fetch
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
-from sottovoce.kernels.block_sums import BlockKernel
+from sottovoce.kernels.block_sums import BlockKernel, Stretches
 from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled.contributions import NONE, RUN, Call, Clamps
 from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
@@ -80,10 +80,15 @@ class CompiledBlockKernel(BlockKernel, ABC):
 class DenseBlockKernel(CompiledBlockKernel):
     """Dense float32 rows, read where they are."""
 
-    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+    folds: ClassVar[bool] = True
+
+    def tangent(
+        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
+    ) -> None:
         X, targets, weights = block.features, block.targets, or_none(block.weights)
-        law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
-        _dense_tangent(law, clamps, X, targets, weights, w, band is not None, span is not None, total)
+        sloped, valued = band is not None, span is not None
+        law, clamps = self._tangent_call(sloped, valued), self._clamps(band, span)
+        _dense_tangent(law, clamps, X, targets, weights, w, sloped, valued, at, totals)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
@@ -91,9 +96,11 @@ class DenseBlockKernel(CompiledBlockKernel):
         _dense_curvatures(self._call("curvatures"), clamps, block.features, block.targets, w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+    def trials(
+        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
+    ) -> None:
         X, targets, weights = block.features, block.targets, or_none(block.weights)
-        _dense_trials(self._call("values"), steepest, X, targets, weights, w, directions, total)
+        _dense_trials(self._call("values"), steepest, X, targets, weights, w, directions, at, totals)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         _dense_margins(self._call("values"), block.features, block.targets, w, direction, here, moves)
@@ -103,9 +110,11 @@ class DenseBlockKernel(CompiledBlockKernel):
 class SparseBlockKernel(CompiledBlockKernel):
     """CSR rows with float32 entries, read where they are."""
 
-    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
+    def tangent(
+        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
+    ) -> None:
         law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
-        t, weights = self._arguments(block, w), or_none(block.weights)
+        t, weights, total = self._arguments(block, w), or_none(block.weights), totals[0]
         slopes = np.empty_like(t)
         total[-1] += _tangent(
             law, clamps, t, block.targets, weights, slopes, band is not None, span is not None
@@ -121,12 +130,14 @@ class SparseBlockKernel(CompiledBlockKernel):
         contributions.curvatures(self._call("curvatures"), self._clamps(None, span), t, block.targets, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+    def trials(
+        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
+    ) -> None:
         here = self._arguments(block, w)
         marks = self.marks(here, block.targets)
         for j, direction in enumerate(directions):
             moves = self._moves(block, direction)
-            total[j] += self.drop(steepest, 1.0, here, moves, marks, block.targets, block.weights)
+            totals[0, j] += self.drop(steepest, 1.0, here, moves, marks, block.targets, block.weights)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         here[:] = self._arguments(block, w)
@@ -170,16 +181,19 @@ def _dense_tangent(
     w: Any,
     sloped: bool,
     valued: bool,
-    total: Any,
+    at: Stretches,
+    totals: Any,
 ) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     t, slopes, values = np.empty(run), np.empty(run), np.empty(run)
     places = np.empty(run, np.int32)
-    sums = np.zeros(-(-dim // WIDTH) * WIDTH)
-    value = 0.0
-    for first in range(0, n, run):
-        last = min(n, first + run)
+    sums, value, first, end = np.empty(-(-dim // WIDTH) * WIDTH), 0.0, 0, 0
+    while first < n:
+        if first == end:
+            sums[:] = 0.0
+            value, end = 0.0, min(n, first + at.length)
+        last = min(end, first + run)
         here, factors, labels = t[: last - first], slopes[: last - first], targets[first:last]
         counts = weights[first:last]
         dense_times(x, first, last, w, here)
@@ -193,10 +207,13 @@ def _dense_tangent(
         if sloped:
             contributions.chain(law, factors, labels)
             dense_gather(x, first, last, dim, factors, run, sums)
-    total[dim] += value
-    if sloped:
-        for j in range(dim):
-            total[j] += sums[j]
+        if last == end:
+            total = totals[((last - 1) // at.length + at.done) // at.share]
+            total[dim] += value
+            if sloped:
+                for j in range(dim):
+                    total[j] += sums[j]
+        first = last
 
 
 @compiled()
@@ -214,25 +231,37 @@ def _dense_curvatures(law: Call, clamps: Clamps, X: Any, targets: Any, w: Any, o
 
 @compiled()
 def _dense_trials(
-    law: Call, steepest: float, X: Any, targets: Any, weights: Any, w: Any, directions: Any, total: Any
+    law: Call,
+    steepest: float,
+    X: Any,
+    targets: Any,
+    weights: Any,
+    w: Any,
+    directions: Any,
+    at: Stretches,
+    totals: Any,
 ) -> None:
     n, dim = X.shape
     x, run = X.reshape(-1), _run_length(dim)
     buffers, rooms = np.empty((3, run)), np.empty((2, run))
-    gains = np.zeros(total.size)
-    for first in range(0, n, run):
-        last = min(n, first + run)
+    gains, first, end = np.empty(len(directions)), 0, 0
+    while first < n:
+        if first == end:
+            gains[:] = 0.0
+            end = min(n, first + at.length)
+        last = min(end, first + run)
         m, labels, counts = last - first, targets[first:last], weights[first:last]
         here, moves, marks = buffers[0, :m], buffers[1, :m], buffers[2, :m]
         dense_times(x, first, last, w, here)
         contributions.place(law, here, labels)
         contributions.mark(law, here, labels, marks)
-        for j in range(total.size):
+        for j in range(gains.size):
             dense_times(x, first, last, directions[j], moves)
             contributions.chain(law, moves, labels)
             gains[j] += contributions.drop(law, steepest, 1.0, here, moves, marks, labels, counts, rooms)
-    for j in range(total.size):
-        total[j] += gains[j]
+        if last == end:
+            totals[((last - 1) // at.length + at.done) // at.share] += gains
+        first = last
 
 
 @compiled()

@@ -12,6 +12,7 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
+from sottovoce.kernels.block_sums import Stretches
 from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled.block_sums import CompiledBlockKernel, or_none
 from sottovoce.kernels.compiled.compact_places import joint_room, places, plan_of, tables, tile_places
@@ -28,20 +29,24 @@ class CompactBlockKernel(CompiledBlockKernel):
 
     folds: ClassVar[bool] = True
 
-    def tangent(self, block: Block, w: Vector, band: Band | None, span: Span | None, total: Vector) -> None:
-        length, sloped, valued = block.features.layout.block_length, band is not None, span is not None
+    def tangent(
+        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
+    ) -> None:
+        sloped, valued = band is not None, span is not None
         law, clamps = self._tangent_call(sloped, valued), self._clamps(band, span)
         counts = or_none(block.weights)
-        _tangent(law, clamps, *_parts(block), counts, length, w, sloped, valued, total)
+        _tangent(law, clamps, *_parts(block), counts, w, sloped, valued, at, totals)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
         _curvatures(self._call("curvatures"), self._clamps(None, span), *_parts(block), w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
-    def trials(self, block: Block, w: Vector, directions: Matrix, steepest: float, total: Vector) -> None:
+    def trials(
+        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
+    ) -> None:
         counts = or_none(block.weights)
-        _trials(self._call("values"), steepest, *_parts(block), counts, w, directions, total)
+        _trials(self._call("values"), steepest, *_parts(block), counts, w, directions, at, totals)
 
     def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
         _margins(self._call("values"), *_parts(block), w, direction, here, moves)
@@ -60,13 +65,12 @@ def _tangent(
     rows: Any,
     targets: Any,
     weights: Any,
-    length: int,
     w: Any,
     sloped: bool,
     valued: bool,
-    total: Any,
+    at: Stretches,
+    totals: Any,
 ) -> None:
-    """Blocks of `length` rows are added to the total one after another."""
     tiles, count, width = rows[0].shape
     plan = places(*layout)
     joint = joint_room(plan, width)
@@ -78,7 +82,7 @@ def _tangent(
     sums, bins, value = np.empty(count * WIDTH), np.empty(COPIES * plan.rooms[-1]), 0.0
     for tile in range(tiles):
         first = tile * width
-        if first % length == 0:
+        if first % at.length == 0:
             value = 0.0
             sums[:] = 0.0
             bins[:] = 0.0
@@ -99,7 +103,8 @@ def _tangent(
             for i in range(last - first, width):
                 slopes[i] = 0.0
             tile_gather(x, joint, tile, slopes, sums, bins)
-        if last % length == 0 or last == targets.size:
+        if last % at.length == 0 or last == targets.size:
+            total = totals[((last - 1) // at.length + at.done) // at.share]
             total[-1] += value
             if sloped:
                 spread_out(plan, sums, bins, 1, total)
@@ -133,7 +138,8 @@ def _trials(
     weights: Any,
     w: Any,
     directions: Any,
-    total: Any,
+    at: Stretches,
+    totals: Any,
 ) -> None:
     tiles, count, width = rows[0].shape
     plan = places(*layout)
@@ -145,9 +151,11 @@ def _trials(
     for j in range(1, ways):
         tables(plan, directions[j - 1], short[j], table[j])
     t, u, before, rooms = np.empty(width), np.empty(width), np.empty(width), np.empty((2, width))
-    gains = np.zeros(total.size)
+    gains = np.zeros(len(directions))
     for tile in range(tiles):
         first = tile * width
+        if first % at.length == 0:
+            gains[:] = 0.0
         tile_places(plan, held, tile, width, joint)
         last = min(targets.size, first + width)
         m, labels = last - first, targets[first:last]
@@ -156,12 +164,12 @@ def _trials(
         counts = weights[first:last]
         contributions.place(law, here, labels)
         contributions.mark(law, here, labels, marks)
-        for j in range(total.size):
+        for j in range(gains.size):
             tile_times(x, joint, tile, short[j + 1], table[j + 1], u)
             contributions.chain(law, moves, labels)
             gains[j] += contributions.drop(law, steepest, 1.0, here, moves, marks, labels, counts, rooms)
-    for j in range(total.size):
-        total[j] += gains[j]
+        if last % at.length == 0 or last == targets.size:
+            totals[((last - 1) // at.length + at.done) // at.share] += gains
 
 
 @compiled()
