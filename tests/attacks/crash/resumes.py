@@ -1,8 +1,9 @@
 """`python -m tests.attacks.crash.resumes [kills] [seed]`: runs killed with SIGKILL at any time and resumed.
 
-A fit, evaluation or recalibration is killed and resumed until it ends by itself. Then its answers were each
-charged for once, its charges are those of one run within its budget, and what was released before a kill is
-released after it."""
+A fit, evaluation, recalibration or search is killed and resumed until it ends by itself: at a time drawn
+between its start and the time that one takes which nobody kills. Then its answers were each charged for once,
+its charges are those of one run within its budget and come to what the other was charged, and what was
+released before a kill is released after it."""
 
 # ruff: noqa: T201 - a study prints what it found
 
@@ -12,6 +13,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +34,7 @@ import pyarrow.parquet as pq
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting import Budget, Ledger, verify
+from sottovoce.accounting.resuming import part_of
 from sottovoce.data.schema import Numeric, Schema, Target
 from tests.attacks.crash.kills import in_child
 
@@ -61,7 +64,9 @@ CASES = (
     *(Case("fit", place, method) for place in ("memory", "Parquet") for method in ("adapt", "majorize")),
     Case("fit", "Dask", "majorize"),
     *(Case(front, place) for front in ("evaluate", "recalibrate") for place in ("memory", "Parquet")),
+    Case("search", "memory"),
 )
+SETTINGS = {"strength": [1e-6, 1e-3]}
 
 
 def work(case: Case, source: Any, scheduler: str, model: sv.Model, path: Path, resume: str | None) -> None:
@@ -73,6 +78,12 @@ def work(case: Case, source: Any, scheduler: str, model: sv.Model, path: Path, r
         done.write_text(repr(found.accuracy.value))
     elif case.front == "recalibrate":
         model.recalibrated(source, budget=BUDGET, ledger=ledger, resume=resume).save(done)
+    elif case.front == "search":
+        X, y = np.column_stack([source["a"], source["b"]]) - 0.5, source["y"].to_numpy()
+        part = sv.PrivateClassifier(radius=1.0, classes=(0, 1), method="majorize")
+        terms: dict[str, Any] = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "ledger": ledger}
+        found = sv.PrivateSearch(part, SETTINGS, **terms).fit(X, y, resume=resume)
+        done.write_text(repr(found.best_index_))
     else:
         options: dict[str, Any] = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "ledger": ledger}
         if case.place == "Dask":
@@ -113,15 +124,20 @@ def journals(path: Path) -> dict[str, list[str]]:
     return found
 
 
+def begun(path: Path) -> str | None:
+    """The run that the ledger names first, of a search the whole, once its journal can be gone on with."""
+    runs = [run.identity for run in verify(path).runs]
+    return next((run for run in runs if run in journals(path)), None)
+
+
 def until_ended(
     work: Callable[[str | None], None], path: Path, luck: random.Random, longest: float
 ) -> Counter[str]:
     """Kill and resume one run until it ends by itself; what was seen."""
     seen: Counter[str] = Counter()
     while not path.with_suffix(".json").exists():
-        runs = [run for run, lines in journals(path).items() if lines or _charged(path, run)]
-        before = journals(path)
-        child = in_child(partial(work, runs[0] if runs else None))
+        before, run = journals(path), begun(path)
+        child = in_child(partial(work, run))
         time.sleep(luck.uniform(0.0, longest))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -132,26 +148,30 @@ def until_ended(
         seen["changed answers"] += any(
             after.get(run, [])[: len(lines)] != lines for run, lines in before.items()
         )
-        longest *= 1.15
+        longest *= 1.05
     return seen
 
 
-def _charged(path: Path, run: str) -> bool:
-    return any(grant.run_id == run for grant in Ledger.open(path, dataset="d").history)
+def undisturbed(work: Callable[[str | None], None], path: Path) -> tuple[float, int]:
+    """Seconds that a run takes which nobody kills, and what it is charged."""
+    started = time.monotonic()
+    _, status = os.waitpid(in_child(partial(work, None)), 0)
+    assert status == 0
+    return time.monotonic() - started, Ledger.open(path, dataset="d").units_spent
 
 
-def judged(path: Path, seen: Counter[str]) -> Counter[str]:
-    """What must hold once the run has ended."""
-    ledger = Ledger.open(path, dataset="d")
-    verify(path)
+def judged(path: Path, seen: Counter[str], usual: int) -> Counter[str]:
+    """What must hold once the run has ended; `usual` is the charge of one that nobody killed."""
+    ledger, whole = Ledger.open(path, dataset="d"), verify(path).runs[0].identity
     charges = {grant.id for grant in ledger.history}
     answers = [line for lines in journals(path).values() for line in lines]
     cap = Ledger(BUDGET).units_cap
+    its_own = {whole, *(part_of(whole, place) for place in range(len(SETTINGS["strength"])))}
     seen["answers"] += len(answers)
     seen["charges without an answer"] += len(charges) - len(answers)
-    seen["runs charged twice"] += len({grant.run_id for grant in ledger.history}) != 1
+    seen["runs charged twice"] += not {grant.run_id for grant in ledger.history} <= its_own
     seen["overspent"] += ledger.units_spent > cap
-    seen["budget not used"] += ledger.units_spent < 0.999 * cap
+    seen["charged otherwise"] += abs(ledger.units_spent - usual) > 1e-3 * cap
     seen["ended runs"] += 1
     return seen
 
@@ -162,7 +182,7 @@ WRONG = (
     "charges without an answer",
     "runs charged twice",
     "overspent",
-    "budget not used",
+    "charged otherwise",
 )
 
 
@@ -175,12 +195,16 @@ def main() -> int:
             if seen["kills"] >= kills:
                 break
             with tempfile.TemporaryDirectory() as folder:
-                path, source = Path(folder) / "budget.db", Path(folder) / "rows.parquet"
+                source = Path(folder) / "rows.parquet"
                 pq.write_table(held, source)
-                Ledger.create(path, dataset="d", cap=CAP)
                 rows = held if case.place == "memory" else source
-                once = partial(work, case, rows, scheduler, model, path)
-                found = judged(path, until_ended(once, path, luck, 0.1 if case.front == "evaluate" else 1.0))
+                paths = [Path(folder) / f"{name}.db" for name in ("calm", "budget")]
+                for path in paths:
+                    Ledger.create(path, dataset="d", cap=CAP)
+                calm, once = (partial(work, case, rows, scheduler, model, path) for path in paths)
+                seconds, usual = undisturbed(calm, paths[0])
+                shutil.rmtree(f"{paths[0]}.runs")
+                found = judged(paths[1], until_ended(once, paths[1], luck, seconds), usual)
                 found[f"kills of {case}"] = found["kills"]
                 seen += found
                 print(dict(found), flush=True)
