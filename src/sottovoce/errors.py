@@ -7,7 +7,8 @@ SottovoceError
 ├── ResourceError      the machine leaves too little memory or threads; nothing was charged
 ├── BudgetExceeded     a query would cost more privacy than is left; nothing was released
 └── LedgerError        the ledger cannot be read, written, copied or trusted
-    └── UnsupportedEvent   the ledger's currency has no price for this event
+    ├── UnsupportedEvent   the ledger's currency has no price for this event
+    └── ApprovalNeeded     a run waits until someone who may has approved it; nothing was charged
 
 PrivacyWarning, a UserWarning: something around a fit weakens its guarantee.
 AccuracyWarning, a UserWarning: public numbers say that what is paid for will tell little.
@@ -48,6 +49,10 @@ class LedgerError(SottovoceError):
 
 class UnsupportedEvent(LedgerError):
     """The ledger's currency has no valid price for this event."""
+
+
+class ApprovalNeeded(LedgerError):
+    """A run is larger than its account lets one be that nobody approved. Nothing was charged; it waits."""
 
 
 class PrivacyWarning(UserWarning):

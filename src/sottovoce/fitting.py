@@ -30,7 +30,13 @@ from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, rereadable
 from sottovoce.data.tables import Table
-from sottovoce.errors import AccuracyWarning, ParameterError, PrivacyWarning, SottovoceError
+from sottovoce.errors import (
+    AccuracyWarning,
+    ApprovalNeeded,
+    ParameterError,
+    PrivacyWarning,
+    SottovoceError,
+)
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
 from sottovoce.evaluation.measures import planned_entries
@@ -223,6 +229,12 @@ def fit(
         whole = promise(n)
         training, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
+        if share and ledger is not None and ledger.waits(whole):
+            raise ApprovalNeeded(
+                "runs of this size need approval in this account, and one that holds rows out cannot wait: "
+                "who was held out is drawn and kept nowhere. Nothing was charged. Fit without evaluate, and "
+                "evaluate on other rows."
+            )
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
         if share and parting is not None:
             out = round(share * parting.n)

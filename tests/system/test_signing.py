@@ -76,9 +76,16 @@ def test_whatever_a_model_file_states_is_under_its_checksum(file: Path) -> None:
         require_unchanged({**raw, "further": 1})
 
 
-def test_a_number_that_was_changed_is_noticed_wherever_the_file_is_read(copy: Path) -> None:
+@pytest.mark.parametrize("change", ["weight", "purpose"])
+def test_a_value_that_was_changed_is_noticed_wherever_the_file_is_read(change: str, copy: Path) -> None:
+    """Values that nothing else in the file contradicts: only the checksum tells."""
     raw = json.loads(copy.read_text())
-    raw["result"]["guarantee"]["epsilon"] = 0.1
+    if change == "weight":
+        raw["result"]["weights"][0] += 0.5
+    else:
+        raw["purpose"] = "another"
+    copy.write_text(json.dumps({name: value for name, value in raw.items() if name != "checksum"}))
+    Model.load(copy)
     copy.write_text(json.dumps(raw))
     for read in (Model.load, load_model, saved_run):
         with pytest.raises(DataError):

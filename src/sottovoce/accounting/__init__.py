@@ -1,6 +1,6 @@
 """What privacy costs and who may still spend: budgets, events, prices and the ledger.
 
-Imports no other part of the library but its errors."""
+Imports no other part of the library but its errors and the tool that signs."""
 
 from __future__ import annotations
 

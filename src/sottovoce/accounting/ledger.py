@@ -17,7 +17,7 @@ from sottovoce.accounting.resuming import Resume, begun_before, journaled, part_
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Named, Store, Totals, held_by_others
 from sottovoce.accounting.wording import affordable, ledger_html
-from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
+from sottovoce.errors import ApprovalNeeded, BudgetExceeded, LedgerError, ParameterError
 
 
 @final
@@ -133,6 +133,10 @@ class Ledger(OnDisk):
                 raise LedgerError("this run belongs to another ledger. Charge it there: run.charge(event).")
             return run.charge(event)
         grant = new_grant(event, self._currency, self.relation)
+        if self._store.waits("", grant.units):
+            raise ApprovalNeeded(
+                "a charge of this size needs approval in this account. Nothing was charged. Charge a run."
+            )
         self._append(grant)
         return grant
 
@@ -143,6 +147,11 @@ class Ledger(OnDisk):
         the run protects."""
         run = Run(self, budget, name)
         self._require_counted_alike(run, unit)
+        if self._store.waits(run.identity, run.units_cap):
+            raise ApprovalNeeded(
+                "runs of this size need approval in this account, and one that nothing is reserved for "
+                "cannot wait for it. Nothing was charged. Begin it with Ledger.start, or give it less."
+            )
         self._require_covered(run, self.left_for(run.identity))
         return run
 
@@ -180,6 +189,8 @@ class Ledger(OnDisk):
             return begun.begin()
         if resume is None and self._store.address is not None:
             begun = journaled(self, begun, facts)
+        if self._whole is None and self._store.waits(begun.identity, begun.units_cap):
+            raise self._asked(begun)
         try:
             whole = None if self._whole is None else Named(self._whole.identity, self._whole.name)
             taken = self._store.reserve(begun.identity, name, wanted, self._allowed.cap, whole)
@@ -194,6 +205,27 @@ class Ledger(OnDisk):
             begun.abandon()
             raise
         return begun.begin()
+
+    def waits(self, budget: Budget) -> bool:
+        """Whether a run of this budget would wait for approval."""
+        return self._store.waits("", self._currency.cap(budget))
+
+    def _asked(self, run: Run) -> ApprovalNeeded:
+        """Write down that the run waits, unless the cap could not cover it; what to tell whoever began it."""
+        budget, journal = run.budget, run.journal
+        assert journal is not None
+        try:
+            self._require_covered(run, self.left_for(run.identity))
+            self._store.ask(Named(run.identity, run.name), budget.epsilon, budget.delta, journal.seal)
+        except BaseException:
+            run.abandon()
+            raise
+        journal.close()
+        return ApprovalNeeded(
+            f"epsilon={budget.epsilon:g} is above what this account lets anyone run: run "
+            f"{run.identity[:12]} waits. Nothing was charged. Once `sottovoce ledger approve LEDGER "
+            f"{run.identity[:12]} --key KEY` has signed it, repeat this with resume={run.identity[:12]!r}."
+        )
 
     def within(self, whole: Run) -> Ledger:
         """This ledger, for runs that are parts of one: what each reserves it takes from the whole's.
@@ -214,7 +246,7 @@ class Ledger(OnDisk):
         self._store.end(run, how, journal)
 
     def sealed(self, run: str) -> str:
-        """The seal of a run's journal when it was last ended."""
+        """The seal of a run's journal when it was last ended, or asked to be approved."""
         return self._store.sealed(run)
 
     def _require_counted_alike(self, run: Run, unit: str) -> None:

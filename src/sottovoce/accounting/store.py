@@ -129,13 +129,19 @@ class Store(Protocol):
 
         `whole` is a run that this one is a part of: it gives up so much of what it has reserved."""
 
+    def waits(self, run: str, units: Units) -> bool:
+        """Whether a run that may spend so much needs an approval that it does not have."""
+
+    def ask(self, run: Named, epsilon: float, delta: float, journal: str) -> None:
+        """Write down that a run waits for approval; `journal` seals what it declares."""
+
     def end(self, run: str, how: str, journal: str = "") -> None:
         """Give a run's reservation free, and say why; a run that holds none changes nothing.
 
         `journal` seals the answers it has had."""
 
     def sealed(self, run: str) -> str:
-        """The seal of its journal when the run was last ended; empty where it never was."""
+        """The seal of its journal when the run last ended, or waited for approval; empty where neither."""
 
     def totals(self) -> Totals:
         """The sum over every grant ever appended."""
@@ -204,6 +210,12 @@ class MemoryStore:
                 return before
             self._held = {**held, run: wanted}
             return None
+
+    def waits(self, run: str, units: Units) -> bool:
+        return False
+
+    def ask(self, run: Named, epsilon: float, delta: float, journal: str) -> None:
+        raise LedgerError("runs on a ledger in memory need no approval.")
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-from sottovoce.errors import BudgetExceeded, SottovoceError
+from sottovoce.errors import ApprovalNeeded, BudgetExceeded, SottovoceError
 
 
 class ExitCode(IntEnum):
@@ -23,9 +23,13 @@ class ExitCode(IntEnum):
     """A model was written whose run ended short of its plan."""
     ELSEWHERE = 6
     """A result could not be written where it belongs, and is where the message says."""
+    WAITS = 7
+    """A run above its account's limit waits for `ledger approve`; nothing was charged."""
 
 
 def code_of(error: SottovoceError) -> ExitCode:
+    if isinstance(error, ApprovalNeeded):
+        return ExitCode.WAITS
     return ExitCode.BUDGET_REFUSED if isinstance(error, BudgetExceeded) else ExitCode.FAILED
 
 

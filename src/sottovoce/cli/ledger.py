@@ -37,6 +37,14 @@ def create(
     expires: Annotated[
         str, typer.Option(metavar="DAY", help="The last day on which it may be charged: 2027-12-31.")
     ] = "",
+    approve_above: Annotated[
+        float | None,
+        typer.Option(metavar="EPSILON", help="Larger runs wait for `ledger approve`.", show_default=False),
+    ] = None,
+    approvers: Annotated[
+        Path | None,
+        typer.Option(help="Who may approve: a line each, a name and a public ssh key.", show_default=False),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,12 +53,24 @@ def create(
     A file may hold several data sets. Keep it on a local disk, back it up, and never use two copies.
     """
     from sottovoce.accounting import Budget, Ledger
+    from sottovoce.accounting.disk.approval import approval
     from sottovoce.accounting.wording import caution
     from sottovoce.cli import output as out
+    from sottovoce.errors import ParameterError
 
     cap = Budget(epsilon, delta, relation)
+    if (approve_above is None) != (approvers is None):
+        raise ParameterError("--approve-above and --approvers go together.")
+    rule = None if approve_above is None or approvers is None else approval(approve_above, approvers)
     made = Ledger.create(
-        path, dataset=dataset, cap=cap, currency=currency, order=order, unit=unit, expires=expires
+        path,
+        dataset=dataset,
+        cap=cap,
+        currency=currency,
+        order=order,
+        unit=unit,
+        expires=expires,
+        approval=rule,
     )
     weak = tuple(filter(None, [caution(epsilon, delta, None, cap.relation, made.unit)]))
     if as_json:
@@ -114,6 +134,26 @@ def allot(
     allotted(path, dataset=dataset, part=part, budget=Budget(epsilon, delta or cap.delta, cap.relation))
     if not quiet:
         out.say({"Allotted": f"epsilon={epsilon:g} of {dataset} to {part}"})
+
+
+@ledger.command()
+def approve(
+    path: File,
+    run: Annotated[str, typer.Argument(help="The run that waits, by the start of its name.")],
+    key: Annotated[Path, typer.Option(help="Your private ssh key, or a public one that your agent holds.")],
+    quiet: Quiet = False,
+) -> None:
+    """Sign a run that waits for approval: its budget, and all that it declares.
+
+    Example: sottovoce ledger approve budget.db 07459c899126 --key ~/.ssh/id_ed25519
+    """
+    from sottovoce.accounting.disk.approval import approve as signed
+    from sottovoce.cli import output as out
+
+    made = signed(path, run, key)
+    if not quiet:
+        told = f"{made.name}, epsilon={made.epsilon:g}, delta={made.delta:g}"
+        out.say({"Approved": told, "Go on": f"with the same command and --resume {made.run[:12]}"})
 
 
 @ledger.command()
@@ -276,6 +316,8 @@ def _told(statement: Statement) -> str:
             lines.append(f"  time   {part.over_time}")
         if part.account.declared.expires:
             lines.append(f"  until  {part.account.declared.expires}, the last day on which it may be charged")
+        if part.approval:
+            lines.append(f"  rule   {part.approval}")
         for kept in part.parts:
             used = 100 * kept.spent / kept.allotted
             lines.append(
@@ -317,6 +359,7 @@ def _plain(statement: Statement) -> dict[str, Any]:
             "follows": [earlier.name for earlier in part.before],
             "over_time": part.over_time,
             "expires": part.account.declared.expires,
+            "approval": part.approval,
             "parts": [
                 {
                     "name": kept.name,

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
+from sottovoce import openssh
 from sottovoce.errors import DataError, ParameterError, ResourceError
 
 NAMESPACE = "sottovoce"
@@ -40,29 +41,17 @@ class Tool(ABC):
 
 
 class OpenSsh(Tool):
-    program, suffix = "ssh-keygen", ".sig"
+    program, suffix = openssh.PROGRAM, ".sig"
 
     def sign(self, path: Path, key: Path) -> list[str]:
         return [self.program, "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(path)]
 
     def is_good(self, path: Path, signers: Path) -> bool:
-        signature = str(self.beside(path))
-        found = _ran([self.program, "-Y", "find-principals", "-s", signature, "-f", str(signers)])
-        names = found.stdout.decode("utf-8", "replace").splitlines() if found.returncode == 0 else []
-        return any(
-            not _ran(
-                [
-                    *(self.program, "-Y", "verify", "-f", str(signers), "-I", name),
-                    *("-n", NAMESPACE, "-s", signature),
-                ],
-                path,
-            ).returncode
-            for name in names
-        )
+        signature = self.beside(path)
+        return openssh.signer_in_files(path.read_bytes(), signature, signers, NAMESPACE) is not None
 
     def matches(self, path: Path) -> bool:
-        checked = [self.program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(self.beside(path))]
-        return _ran(checked, path).returncode == 0
+        return openssh.is_of(path.read_bytes(), self.beside(path), NAMESPACE)
 
 
 class Minisign(Tool):
@@ -72,7 +61,8 @@ class Minisign(Tool):
         return [self.program, "-S", "-s", str(key), "-m", str(path)]
 
     def is_good(self, path: Path, signers: Path) -> bool:
-        return _ran([self.program, "-V", "-q", "-p", str(signers), "-m", str(path)]).returncode == 0
+        checked = [self.program, "-V", "-q", "-p", str(signers), "-m", str(path)]
+        return subprocess.run(checked, capture_output=True, check=False).returncode == 0
 
 
 TOOLS = (OpenSsh(), Minisign())
@@ -132,8 +122,3 @@ def require_signed(path: Path, signers: Path | None) -> None:
 def _require_program(tool: Tool) -> None:
     if shutil.which(tool.program) is None:
         raise ResourceError(f"signatures need the program {tool.program}, which is not installed here.")
-
-
-def _ran(command: list[str], given: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    content = b"" if given is None else given.read_bytes()
-    return subprocess.run(command, input=content, capture_output=True, check=False)

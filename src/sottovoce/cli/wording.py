@@ -22,6 +22,7 @@ _PHRASES = (
     ("best_order finds a good one", "Add --order 32, or a smaller one where epsilon is above 3"),
     ("Use Result.save to write one", "Name one, or a model file from `sottovoce fit`"),
     ("Use summary", "In Python use model.summary"),
+    ("repeat this with resume=", "repeat the command with --resume "),
     ("cap=Budget(...)", "--epsilon and --delta"),
     ("tolerance.gradient must", "--tolerance must"),
     ("tolerance.curvature must", "--curvature must"),

@@ -72,12 +72,12 @@ class PrivateLinear(Summarized, Publishable):
         longest = math.sqrt(2.0) if intercept else 1.0
         return Records.from_arrays(features, y, radius=longest, intercept=intercept, **what)
 
-    def _fitted(self, X: Any, y: Any, loss: Loss, risk_of: RiskOf, **what: Any) -> Matrix:
+    def _fitted(self, X: Any, y: Any, loss: Loss, risk_of: RiskOf, resume: str | None, **what: Any) -> Matrix:
         """Weights of each output: of the columns of X, or of their features in a model with curves."""
         for stale in ("coef_", "intercept_", "curves_", "marginals_"):
             self.__dict__.pop(stale, None)
         if declared_model(self.model) == LINEAR:
-            return self._train(risk_of(self._records(X, y, **what)))
+            return self._train(risk_of(self._records(X, y, **what)), resume)
         if self.inference or not declared.declared_flag("fit_intercept", self.fit_intercept):
             raise ParameterError(
                 "curves have an intercept and no coefficients per unit of X: leave inference and "
@@ -90,7 +90,7 @@ class PrivateLinear(Summarized, Publishable):
             return risk_of(Records.from_arrays(features, y, constant=True, indicators=indicators, **what))
 
         staged = rows.staged(X, over, self._budget, self.model, loss)
-        weights = self._train(staged)
+        weights = self._train(staged, resume)
         self.curves_ = Curves(rows, staged.schema, weights)
         self.marginals_ = staged.marginals
         return weights
@@ -98,7 +98,7 @@ class PrivateLinear(Summarized, Publishable):
     def _budget(self, n: int) -> Budget:
         return Budget(self.epsilon, declared.declared_delta(self.delta, n), self.relation)
 
-    def _train(self, risk: Risk | SoftmaxRisk | Additive) -> Matrix:
+    def _train(self, risk: Risk | SoftmaxRisk | Additive, resume: str | None) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
         require_at_hand(self.ledger)
         warn_of_outer_fit()
@@ -110,6 +110,7 @@ class PrivateLinear(Summarized, Publishable):
             ledger=self.ledger,
             simulate=self.simulate,
             inference=self.inference,
+            resume=resume,
         )
         self.result_ = result
         self.certificate_ = result.certificate
@@ -196,13 +197,20 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         self._keep(locals())
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        persons: int | None = None,
+        resume: str | None = None,
     ) -> Self:
         """Train privately on a dense array, a sparse matrix or a dataframe of numbers.
 
         `sample_weight` says what each row counts, up to the declared `weight_cap`. `groups` holds the key of
         each row's person: the guarantee is then theirs, as `Records.from_arrays` says; `persons` declares how
-        many there are."""
+        many there are. `resume` goes on with a run in a ledger file that was interrupted or had to be
+        approved, by its identity, with the same rows."""
         X, y = declared.checked(self, X, y, reset=True)
         declared.declared_delta(self.delta, X.shape[0])
         classes = declared.declared_classes(self.classes, y)
@@ -217,7 +225,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
                 return SoftmaxRisk(records, regularizer)
             return Risk(records, loss, regularizer)
 
-        weights = self._fitted(X, y, loss, risk_of, labels=labels, sample_weight=counts, **people)
+        what = {"labels": labels, "sample_weight": counts, **people}
+        weights = self._fitted(X, y, loss, risk_of, resume, **what)
         if not hasattr(self, "curves_"):
             self.coef_, self.intercept_ = self._split(weights)
         self.classes_ = classes

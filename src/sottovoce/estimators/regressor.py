@@ -60,7 +60,13 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         self._keep(locals())
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, persons: int | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        persons: int | None = None,
+        resume: str | None = None,
     ) -> Self:
         """Train privately on y within the declared range; all else is as in `PrivateClassifier.fit`."""
         X, y = declared.checked(self, X, y, reset=True)
@@ -84,7 +90,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
         def risk_of(records: Records) -> Risk:
             return Risk(records, loss, regularizer)
 
-        weights = self._fitted(X, scaled, loss, risk_of, target=mapped, sample_weight=counts, **people)
+        what = {"target": mapped, "sample_weight": counts, **people}
+        weights = self._fitted(X, scaled, loss, risk_of, resume, **what)
         if hasattr(self, "curves_"):
             return self
         coefficients, intercepts = self._split(weights)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from sottovoce.accounting import Ledger
+from sottovoce.accounting import Ledger, Units
 from sottovoce.accounting.store import Grant, Held, Named, Totals
 from sottovoce.errors import DataError, SottovoceError
 
@@ -40,6 +40,12 @@ class Rehearsal:
     ) -> Totals | None:
         nothing = self.totals()
         return None if nothing.with_all([wanted]).within(cap) else nothing
+
+    def waits(self, run: str, units: Units) -> bool:
+        return False
+
+    def ask(self, run: Named, epsilon: float, delta: float, journal: str) -> None:
+        """Nobody is asked."""
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         """Nothing was set aside."""

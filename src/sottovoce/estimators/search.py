@@ -22,7 +22,7 @@ from sottovoce.accounting.resuming import Resume
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ApprovalNeeded, ParameterError
 from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.pipelines import private_part
@@ -119,6 +119,11 @@ class PrivateSearch(Publishable):
         test = split.test
         budget = Budget(self.epsilon, declared_delta(self.delta, split.n), self.relation)
         account = Ledger(budget, unit=split.unit) if self.ledger is None else self.ledger
+        if groups is not None and account.waits(budget):
+            raise ApprovalNeeded(
+                "searches of this size need approval in this account, and one over persons cannot wait: who "
+                "was held out is drawn and kept nowhere. Nothing was charged. Give it a smaller epsilon."
+            )
         with CountOracle.open(
             budget,
             "search",

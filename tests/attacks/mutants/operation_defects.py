@@ -11,6 +11,9 @@ LAW = f"{RESUMED} -k uninterrupted_one"
 DAMAGE = f"{RESUMED} -k fit_its_ledger"
 RENEWED = "tests/accounting/test_renewal.py"
 FIGURES = "tests/attacks/test_resumed_figures.py"
+APPROVED = "tests/accounting/test_approval.py"
+SIGNED = "tests/system/test_signing.py"
+CONFIGURED = "tests/system/test_configuration.py"
 
 OPERATION = (
     Mutant(
@@ -208,5 +211,118 @@ OPERATION = (
         "str(place)",
         "'one'",
         f"{RENEWED} -k compose_to",
+    ),
+    Mutant(
+        "a run above the limit begins unapproved",
+        "accounting.disk.sqlite_store:SqliteStore.waits",
+        "is_above(account.declared, units) and approver(account, run) is None",
+        "False",
+        f"{APPROVED} -k goes_on",
+    ),
+    Mutant(
+        "a run of any size is within the limit",
+        "accounting.disk.approval:is_above",
+        "units > named(declared.currency, declared.order).cap(limit)",
+        "False",
+        f"{APPROVED} -k goes_on",
+    ),
+    Mutant(
+        "whoever writes an entry approves",
+        "accounting.disk.approval:approver",
+        "openssh.signer_of(request.text(account.identity), signature, rule.signers, NAMESPACE)",
+        "'anybody'",
+        f"{APPROVED} -k nobody_signed",
+    ),
+    Mutant(
+        "an approval serves another account",
+        "accounting.disk.entries:Request.text",
+        "f'account {account}'",
+        "'account'",
+        f"{APPROVED} -k nobody_signed",
+    ),
+    Mutant(
+        "a signature for any use approves a run",
+        "accounting.disk.approval:approver",
+        "NAMESPACE",
+        "'sottovoce'",
+        f"{APPROVED} -k goes_on",
+    ),
+    Mutant(
+        "what is declared may change after it was approved",
+        "accounting.disk.entries:Chain._followed_by",
+        "{**account.sealed, request.run: request.journal}",
+        "account.sealed",
+        f"{APPROVED} -k journal_says",
+    ),
+    Mutant(
+        "a renewed account forgets who approves",
+        "accounting.disk.renewal:renew",
+        "old.approval",
+        "None",
+        f"{APPROVED} -k renewed",
+    ),
+    Mutant(
+        "a changed model file is taken",
+        "files:require_unchanged",
+        "raw['checksum'] != _checksum(stated)",
+        "False",
+        f"{SIGNED} -k noticed",
+    ),
+    Mutant(
+        "a checksum leaves out what a file states",
+        "files:_checksum",
+        "json.loads(json.dumps(raw))",
+        "json.loads(json.dumps(list(raw)))",
+        f"{SIGNED} -k noticed",
+    ),
+    Mutant(
+        "a model file is read past its checksum",
+        "model:Model.load",
+        "require_unchanged(read_json(path, 'model file'))",
+        "read_json(path, 'model file')",
+        f"{SIGNED} -k noticed",
+    ),
+    Mutant(
+        "anybody's signature is that of a signer",
+        "cli.signing:OpenSsh.is_good",
+        "openssh.signer_in_files(path.read_bytes(), signature, signers, NAMESPACE) is not None",
+        "self.matches(path)",
+        f"{SIGNED} -k who_made_it",
+    ),
+    Mutant(
+        "a signature of another file is taken",
+        "cli.signing:OpenSsh.matches",
+        "openssh.is_of(path.read_bytes(), self.beside(path), NAMESPACE)",
+        "True",
+        f"{SIGNED} -k 'who_made_it or another_use'",
+    ),
+    Mutant(
+        "a file that none of the signers signed passes",
+        "cli.signing:require_signed",
+        "not any(tool.is_good(path, signers) for tool in there)",
+        "False",
+        f"{SIGNED} -k who_made_it",
+    ),
+    Mutant(
+        "a misspelt budget of the environment is passed over",
+        "cli.configuration:_from_environment",
+        "name not in names",
+        "False",
+        f"{CONFIGURED} -k misspelt",
+    ),
+    Mutant(
+        "the file comes before the environment",
+        "cli.configuration:defaults",
+        "_merged(_from_file(command, environment.get(FILE, '')), _from_environment(command, environment))",
+        "_merged(_from_environment(command, environment), _from_file(command, environment.get(FILE, '')))",
+        f"{CONFIGURED} -k comes_before",
+    ),
+    Mutant(
+        "a log tells what was answered",
+        "accounting.run:Run.released",
+        "draw() if self._journal is None else self._journal.answer(grant.id, 0, asked, draw)",
+        "[(given := (draw() if self._journal is None else self._journal.answer(grant.id, 0, asked, draw))), "
+        "self._log('answered', answer=str(given))][0]",
+        f"{CONFIGURED} -k nothing_else",
     ),
 )

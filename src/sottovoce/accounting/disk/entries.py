@@ -36,6 +36,8 @@ class EntryKind(StrEnum):
     RESERVED = "reservation"
     ENDED = "end of a run"
     ALLOTTED = "allotment"
+    ASKED = "request for approval"
+    APPROVED = "approval"
 
 
 @final
@@ -73,6 +75,17 @@ class Home:
 
 @final
 @dataclass(frozen=True)
+class Approval:
+    """Runs above this epsilon, at the cap's delta, wait until one of these has signed them.
+
+    `signers` are lines as in OpenSSH's file of ALLOWED SIGNERS: a name and a public key."""
+
+    above: float
+    signers: str
+
+
+@final
+@dataclass(frozen=True)
 class Declaration:
     """A data set's cap, with its relation, its currency and whose data it is about: fixed for good.
 
@@ -85,6 +98,7 @@ class Declaration:
     unit: str = "record"
     follows: str = ""
     expires: str = ""
+    approval: Approval | None = None
 
 
 def write_home(home: Home) -> str:
@@ -113,6 +127,7 @@ def read_declaration(entry: Entry) -> Declaration:
             unit_of(raw.get("unit", "record")),
             str(raw.get("follows", "")),
             str(raw.get("expires", "")),
+            None if raw.get("approval") is None else Approval(**raw["approval"]),
         )
     )
 
@@ -232,6 +247,67 @@ def read_end(entry: Entry) -> End:
     return _guarded(lambda: End(str(raw["run_id"]), str(raw["how"]), str(raw["journal"])))
 
 
+@final
+@dataclass(frozen=True)
+class Request:
+    """A run that waits for approval: its budget, and the seal of the journal that says what it declares.
+
+    `seal` is that of the entry, and so of the whole account as it was when the run was asked for."""
+
+    run: str
+    name: str
+    epsilon: float
+    delta: float
+    part: str
+    journal: str
+    seal: str = ""
+
+    def text(self, account: str) -> bytes:
+        """What is signed to approve it."""
+        lines = (
+            "I approve this run of a Sottovoce ledger.",
+            f"account {account}",
+            f"run {self.run}",
+            f"epsilon {self.epsilon!r}",
+            f"delta {self.delta!r}",
+            f"journal {self.journal}",
+            f"entry {self.seal}",
+        )
+        return "".join(f"{line}\n" for line in lines).encode("ascii")
+
+
+def write_request(made: Request) -> str:
+    return _text({name: value for name, value in asdict(made).items() if name != "seal"})
+
+
+def read_request(entry: Entry, seal: str = "") -> Request:
+    raw = entry.details()
+    return _guarded(
+        lambda: Request(
+            *(str(raw["run"]), str(raw["name"]), float(raw["epsilon"]), float(raw["delta"])),
+            *(str(raw["part"]), str(raw["journal"]), seal),
+        )
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Signed:
+    """A run, and the signature by which it was approved."""
+
+    run: str
+    signature: str
+
+
+def write_signed(made: Signed) -> str:
+    return _text(asdict(made))
+
+
+def read_signed(entry: Entry) -> Signed:
+    raw = entry.details()
+    return _guarded(lambda: Signed(str(raw["run"]), str(raw["signature"])))
+
+
 _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian": GaussianEvent,
     "pure": PureEvent,
@@ -278,7 +354,7 @@ def _guarded(read: Callable[[], T]) -> T:
 @dataclass(frozen=True)
 class Account:
     """One data set: its identity, what was declared, the sum of all its charges, what runs reserved, and the
-    seals of the journals of those that ended."""
+    seals of the journals of those that ended or wait."""
 
     identity: str
     declared: Declaration
@@ -288,6 +364,8 @@ class Account:
     parts: Mapping[str, Allotment] = field(default_factory=lambda: MappingProxyType({}))
     charged: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
     belongs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    asked: Mapping[str, Request] = field(default_factory=lambda: MappingProxyType({}))
+    signed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def used(self, part: str, but: str = "") -> Totals:
         """What a part has spent and what its runs hold, one run left out."""
@@ -348,6 +426,15 @@ class Chain:
                 account, made = self._account(entry), read_allotment(entry)
                 parts = MappingProxyType({**account.parts, made.part: made})
                 return step.with_account(entry.dataset, replace(account, parts=parts))
+            case EntryKind.ASKED:
+                account, request = self._account(entry), read_request(entry, seal)
+                asked = MappingProxyType({**account.asked, request.run: request})
+                sealed = {**account.sealed, request.run: request.journal}
+                return step.with_account(entry.dataset, replace(account, asked=asked, sealed=sealed))
+            case EntryKind.APPROVED:
+                account, approved = self._account(entry), read_signed(entry)
+                signed = MappingProxyType({**account.signed, approved.run: approved.signature})
+                return step.with_account(entry.dataset, replace(account, signed=signed))
             case EntryKind.RESERVED | EntryKind.ENDED:
                 return step.with_account(entry.dataset, self._reserved(entry))
             case _:

@@ -12,6 +12,7 @@ from sottovoce.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.accounting.budget import Budget
+    from sottovoce.accounting.disk.entries import Approval
     from sottovoce.accounting.disk.statement import Anchor, Statement
     from sottovoce.accounting.ledger import Ledger
     from sottovoce.accounting.store import Store
@@ -44,12 +45,14 @@ class OnDisk:
         order: float | None = None,
         unit: str = "record",
         expires: str = "",
+        approval: Approval | None = None,
     ) -> Ledger:
         """A new data set's ledger, in a new file on a local disk or in one that holds others already.
 
         Cap, currency and unit are fixed for good. Refused where the data set is known, or where the file was
         deleted: a fresh cap is never granted for records that were charged before without a word. `expires`
-        is the last day, such as "2027-12-31", on which it may be charged, by this machine's clock."""
+        is the last day, such as "2027-12-31", on which it may be charged, by this machine's clock. With an
+        `approval` (see `accounting.disk.approval`), runs above its limit wait until they are signed."""
         from sottovoce.accounting.disk.entries import Declaration
         from sottovoce.accounting.disk.sqlite_store import create_store
         from sottovoce.accounting.ledger import Ledger
@@ -57,7 +60,9 @@ class OnDisk:
         fresh = Ledger(cap, currency=currency, order=order, unit=unit)
         require_usable(cap)
         until = day_of(expires)
-        declared = Declaration(fresh.cap, fresh.currency.name, fresh.order, fresh.unit, expires=until)
+        declared = Declaration(
+            fresh.cap, fresh.currency.name, fresh.order, fresh.unit, expires=until, approval=approval
+        )
         store = create_store(path, dataset, declared)
         return Ledger(cap, currency=currency, order=order, unit=unit, store=store)
 

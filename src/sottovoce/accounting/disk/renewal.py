@@ -28,8 +28,8 @@ def renew(
 ) -> Ledger:
     """A new account for new records, which says whose it follows: `dataset` follows `following`.
 
-    Currency, relation and unit are the old one's, and so is the cap unless another is given. Both caps hold
-    for whoever is in one of them; who is in both can lose both, and the statement says how much that is."""
+    Currency, relation, unit and approval are the old one's, and so is the cap unless another is given. Both
+    caps hold for whoever is in one of them; who is in both can lose both, and the statement says how much."""
     known, old = open_store(path, following)
     chosen = old.cap if cap is None else cap
     if chosen.relation is not old.cap.relation:
@@ -38,7 +38,7 @@ def renew(
         )
     until = day_of(expires)
     fresh = Ledger(chosen, currency=old.currency, order=old.order, unit=old.unit)
-    declared = Declaration(chosen, old.currency, old.order, old.unit, known.address[1], until)
+    declared = Declaration(chosen, old.currency, old.order, old.unit, known.address[1], until, old.approval)
     store = create_store(path, dataset, declared)
     return Ledger(fresh.cap, currency=old.currency, order=old.order, unit=old.unit, store=store)
 

@@ -7,17 +7,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import final
 
+from sottovoce.accounting.currency import Units
+from sottovoce.accounting.disk.approval import approver, is_above
 from sottovoce.accounting.disk.entries import (
     Account,
     Chain,
     Declaration,
     End,
     EntryKind,
+    Request,
     Reservation,
     read_grant,
     write_declaration,
     write_end,
     write_grant,
+    write_request,
     write_reservation,
 )
 from sottovoce.accounting.disk.identity import dataset_name, known_as
@@ -91,6 +95,18 @@ class SqliteStore:
             for reservation in made:
                 transaction.append(self._dataset, EntryKind.RESERVED, write_reservation(reservation))
         return None
+
+    def waits(self, run: str, units: Units) -> bool:
+        with self._file.reading() as transaction:
+            account = self._account(transaction.chain)
+        return is_above(account.declared, units) and approver(account, run) is None
+
+    def ask(self, run: Named, epsilon: float, delta: float, journal: str) -> None:
+        request = Request(run.run, run.name, epsilon, delta, self._part, journal)
+        with self._file.writing() as transaction:
+            self._require_current(transaction)
+            if run.run not in self._account(transaction.chain).asked:
+                transaction.append(self._dataset, EntryKind.ASKED, write_request(request))
 
     def end(self, run: str, how: str, journal: str = "") -> None:
         with self._file.writing() as transaction:

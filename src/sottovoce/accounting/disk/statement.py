@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, final
 
+from sottovoce import openssh
 from sottovoce.accounting.allowance import Allowance
 from sottovoce.accounting.currency import LATTICE_SHARE, named
+from sottovoce.accounting.disk.approval import approver
 from sottovoce.accounting.disk.entries import (
     Account,
     Entry,
@@ -19,7 +21,9 @@ from sottovoce.accounting.disk.entries import (
     read_end,
     read_grant,
     read_home,
+    read_request,
     read_reservation,
+    read_signed,
 )
 from sottovoce.accounting.disk.identity import is_ledger
 from sottovoce.accounting.disk.ledger_file import LedgerFile
@@ -96,6 +100,24 @@ class DatasetStatement:
             order=order,
             unit=self.account.declared.unit,
         )
+
+    @property
+    def approval(self) -> str:
+        """Which runs wait for whom; empty where none does."""
+        rule = self.account.declared.approval
+        if rule is None:
+            return ""
+        names = [line.split()[0] for line in rule.signers.splitlines() if line.split()[2:]]
+        return f"runs above epsilon {rule.above:g} at this delta wait for one of {', '.join(names)}"
+
+    def approved_by(self, run: str) -> str:
+        """Who approved a run, in words. A signature of anybody else breaks the ledger."""
+        if not openssh.is_installed():
+            return " (its signature was not checked: ssh-keygen is not installed here)"
+        name = approver(self.account, run)
+        if name is None:
+            raise broken(f"run {run} was approved by nobody whom the account names")
+        return f" by {name}"
 
     @property
     def parts(self) -> tuple[PartStatement, ...]:
@@ -239,6 +261,11 @@ def _plain_entry(entry: Entry, seal: str, datasets: Mapping[str, DatasetStatemen
             run, name, part, share = made.run, made.name, made.part, f"{made.wanted.units / cap:.6g}"
         case EntryKind.ENDED:
             run, name = read_end(entry).run, read_end(entry).how
+        case EntryKind.ASKED:
+            request = read_request(entry)
+            run, name, part = request.run, request.name, request.part
+        case EntryKind.APPROVED:
+            run = read_signed(entry).run
         case EntryKind.ALLOTTED:
             allotted = read_allotment(entry)
             part, share = allotted.part, f"{allotted.allotted.units / cap:.6g}"
@@ -341,6 +368,12 @@ def _runs(entries: Sequence[Entry]) -> tuple[Spell, ...]:
                 if begun is None:
                     raise broken(f"entry {entry.number} ends a run that was never begun")
                 run = replace(begun, ended=entry.at, reserved=0, end=end.how)
+            case EntryKind.ASKED:
+                request = read_request(entry)
+                run = replace(known(entry, request.name, request.run), end="waits for approval")
+            case EntryKind.APPROVED:
+                approved = read_signed(entry).run
+                run = replace(next(run for run in found.values() if run.identity == approved), end="approved")
             case _:
                 continue
         found[entry.dataset, run.name, run.identity] = run
@@ -378,6 +411,15 @@ def _line(entry: Entry, datasets: dict[str, DatasetStatement]) -> str:
                 f"{start}{entry.dataset}: allotted to {part.part!r}, epsilon={part.epsilon:g}, "
                 f"delta={part.delta:g}"
             )
+        case EntryKind.ASKED:
+            request = read_request(entry)
+            return (
+                f"{start}{entry.dataset}: waits for approval, epsilon={request.epsilon:g}, "
+                f"delta={request.delta:g}, run {request.name!r}, {request.run}"
+            )
+        case EntryKind.APPROVED:
+            run = read_signed(entry).run
+            return f"{start}{entry.dataset}: approved{datasets[entry.dataset].approved_by(run)}, run {run}"
         case EntryKind.ENDED:
             end = read_end(entry)
             return f"{start}{entry.dataset}: reservation ended, {end.how}, run {end.run}"
