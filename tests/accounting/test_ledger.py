@@ -176,6 +176,9 @@ def test_a_store_that_fails_leaves_the_run_charged() -> None:
         def taken(self, run: str, cap: Totals) -> Totals:
             return Totals(0, 0)
 
+        def waits(self, run: str, units: int) -> bool:
+            return False
+
         def history(self) -> tuple[Grant, ...]:
             return ()
 
