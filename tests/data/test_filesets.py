@@ -130,3 +130,15 @@ def test_commands_take_several_files(
     assert shell("predict", "one.json", *files, "-o", "out.csv")[0] == 0
     assert len((tmp_path / "out.csv").read_text().splitlines()) == N + 1
     assert shell("predict", "one.json", "csv", "-o", files[0], "--force")[0] == 1
+
+
+@pytest.mark.parametrize("given", ["folder", "pattern", "names"])
+def test_folders_by_the_content_of_records_are_refused_with_the_way_out(given: str, tmp_path: Path) -> None:
+    for region in ("north", "south"):
+        (tmp_path / "claims" / f"region={region}").mkdir(parents=True)
+        (tmp_path / "claims" / f"region={region}" / "part.parquet").touch()
+    pattern = tmp_path / "claims" / "region=*" / "part.parquet"
+    table = {"folder": tmp_path / "claims", "pattern": pattern, "names": sorted(tmp_path.rglob("*.parquet"))}
+    with pytest.raises(DataError, match="ORDER BY"):
+        files_of(table[given])
+    assert len(files_of(tmp_path / "claims" / "region=north")) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def files_of(table: Any) -> tuple[Path, ...]:
             raise ParameterError("the files of a table are all Parquet, or all CSV.")
         if len({os.path.realpath(file) for file in found}) < len(found):
             raise ParameterError("a file is named twice: its records would count twice.")
+        if len({_partition(file.parts[:-1]) for file in found}) > 1:
+            raise _partitioned(found[0].parent)
     return tuple(found)
 
 
@@ -65,6 +68,8 @@ def called(table: Any) -> str:
 
 def _expanded(path: Path) -> list[Path]:
     if path.is_dir():
+        if _partition(folder.name for folder in path.iterdir() if folder.is_dir()):
+            raise _partitioned(path)
         kinds = [
             sorted(file for file in path.iterdir() if file.name.lower().endswith(kind) and file.is_file())
             for kind in (PARQUET, CSV)
@@ -79,6 +84,25 @@ def _expanded(path: Path) -> list[Path]:
             raise DataError(f"there is no file {path}.")
         return matching
     return [path]
+
+
+def _partitioned(path: Path) -> DataError:
+    """Files that were put into folders by what is in them, `region=north/part-0.parquet`, are refused.
+
+    What is charged holds for a record that is replaced where it stands. Here a record with another cell would
+    stand in another file, every row after it would move, and where a row stands decides how its product with
+    the weights is rounded."""
+    return DataError(
+        f"{path} is partitioned by a column, so where a record stands follows from its content, and other "
+        "records move with it. Write one table that has the column, in the order of something that is no "
+        "part of a record's content, such as a number given at entry; in DuckDB: SELECT * FROM "
+        "read_parquet('FOLDER/**', hive_partitioning = true) ORDER BY entry_number."
+    )
+
+
+def _partition(folders: Iterable[str]) -> tuple[str, ...]:
+    """Names of folders that state a column and a value."""
+    return tuple(name for name in folders if "=" in name.strip("="))
 
 
 def _place(file: Path) -> tuple[int, ...]:
