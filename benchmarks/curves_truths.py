@@ -3,10 +3,10 @@
 Ringnorm and twonorm (Breiman; 20 columns), a checkerboard of two columns among ten, an additive truth of ten
 columns, a linear one of fifty, and pure noise: 10,000 records to train on, 20,000 to measure with, ranges
 declared from what the law allows, zero-out, delta 1e-6, seeded noise. The excess is the log loss less that of
-the true probabilities on the same records. How "auto" chooses columns was settled on these truths with seeds
-500 to 502 and after a look at 70,000; report others (`--seed`, 71,000 on). `--path` runs
-twelve epsilons from .1 to 8; `--wide` declares every range a hundred times too wide. Rows go to
-benchmarks/results/curves_truths.json as they come; `--page` prints them as a table."""
+the true probabilities on the same records. How "auto" chooses columns was settled on these truths with seeds 0
+to 9 (and, before, 500 to 502 and 70,000); report others (`--seed`, 100,000 on). `--path` runs twelve epsilons
+from .1 to 8; `--wide` declares every range a hundred times too wide. Each run is a line of
+benchmarks/results/curves_truths.jsonl as it comes, and is not run again; `--page` prints them as a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scipy.special import expit
 import sottovoce as sv
 from sottovoce.data.schema import Numeric, Schema, Target
 
-KEPT = Path(__file__).parent / "results" / "curves_truths.json"
+KEPT = Path(__file__).parent / "results" / "curves_truths.jsonl"
 MODELS = ("linear", "additive", "auto")
 PATH = tuple(np.geomspace(0.1, 8.0, 12).round(3).tolist())
 TRAIN, TEST = 10_000, 20_000
@@ -97,69 +97,96 @@ def log_loss(table: Any, odds: Any) -> float:
     return float(np.mean(np.logaddexp(0.0, -signs * odds)))
 
 
-def measured(truth: str, epsilons: tuple[float, ...], runs: int, seed: int, wide: bool) -> None:
-    for epsilon in epsilons:
-        found: dict[str, list[float]] = {kind: [] for kind in MODELS}
-        for run in range(runs):
-            rng = np.random.default_rng(seed + run)
-            given = TRUTHS[truth](TRAIN, rng)
-            train, held = labelled(given, rng), TRUTHS[truth](TEST, rng)
-            test = labelled(held, rng)
-            reach = given.reach * (WIDE if wide else 1.0)
-            columns = tuple(Numeric(f"x{place}", -reach, reach) for place in range(given.x.shape[1]))
-            schema = Schema(columns, Target("y", classes=(0, 1)))
-            for kind in MODELS:
-                model = sv.fit(
-                    train,
-                    schema,
-                    epsilon=epsilon,
-                    delta=1e-6,
-                    relation="zero-out",
-                    model=kind,
-                    simulate=seed + run,
-                )
-                found[kind].append(log_loss(test, model.decision_function(test)) - log_loss(test, held.odds))
-        row = {"truth": truth, "epsilon": epsilon, "wide": wide, "seed": seed, "excess": found}
-        print(truth, epsilon, "wide" if wide else "", {k: np.round(v, 4).tolist() for k, v in found.items()})
-        same = ("truth", "epsilon", "wide")
-        rows = [kept for kept in stored() if any(kept[name] != row[name] for name in same)]
-        KEPT.write_text(json.dumps([*rows, row], indent=1) + "\n", encoding="utf-8")
+def one_run(truth: str, epsilon: float, wide: bool, seed: int, kinds: list[str]) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    given = TRUTHS[truth](TRAIN, rng)
+    train, held = labelled(given, rng), TRUTHS[truth](TEST, rng)
+    test = labelled(held, rng)
+    reach = given.reach * (WIDE if wide else 1.0)
+    columns = tuple(Numeric(f"x{place}", -reach, reach) for place in range(given.x.shape[1]))
+    schema = Schema(columns, Target("y", classes=(0, 1)))
+    found = {}
+    for kind in kinds:
+        options: dict[str, Any] = {"relation": "zero-out", "model": kind, "simulate": seed}
+        model = sv.fit(train, schema, epsilon=epsilon, delta=1e-6, **options)
+        found[kind] = log_loss(test, model.decision_function(test)) - log_loss(test, held.odds)
+    return found
 
 
 def stored() -> list[dict[str, Any]]:
-    return list(json.loads(KEPT.read_text("utf-8"))) if KEPT.exists() else []
+    return [json.loads(line) for line in KEPT.read_text("utf-8").splitlines()] if KEPT.exists() else []
+
+
+def measured(truth: str, epsilon: float, wide: bool, seed: int, kinds: list[str]) -> None:
+    about = {"truth": truth, "epsilon": epsilon, "wide": wide, "seed": seed}
+    known = {kind for row in stored() if about.items() <= row.items() for kind in row["excess"]}
+    if left := [kind for kind in kinds if kind not in known]:
+        found = one_run(truth, epsilon, wide, seed, left)
+        print(
+            truth,
+            epsilon,
+            "wide" if wide else "",
+            seed,
+            {k: round(v, 5) for k, v in found.items()},
+            flush=True,
+        )
+        with KEPT.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**about, "excess": found}) + "\n")
 
 
 def page(rows: list[dict[str, Any]]) -> str:
+    """Means over runs with their standard errors; the ratio is of means, its error that of paired runs."""
     lines = [
-        "| truth | ranges | epsilon | runs | linear | additive | auto | auto over the better of both |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"| truth | ranges | epsilon | runs | {' | '.join(MODELS)} | auto over the best of the others |",
+        "| --- | --- | --- | --- |" + " --- |" * (len(MODELS) + 1),
     ]
-    for row in sorted(rows, key=lambda row: (row["wide"], row["truth"], row["epsilon"])):
-        means = {kind: float(np.mean(found)) for kind, found in row["excess"].items()}
-        shown = " | ".join(f"{means[kind]:.4f}" for kind in MODELS)
-        ratio = means["auto"] / min(means["linear"], means["additive"])
-        ranges, runs = "x 100" if row["wide"] else "as drawn", len(row["excess"]["auto"])
-        lines.append(f"| {row['truth']} | {ranges} | {row['epsilon']:g} | {runs} | {shown} | {ratio:.2f} |")
+    cells: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
+    for row in rows:
+        cell = cells.setdefault((row["wide"], row["truth"], row["epsilon"]), {})
+        for kind, excess in row["excess"].items():
+            cell.setdefault(kind, {})[row["seed"]] = excess
+    for (wide, truth, epsilon), cell in sorted(cells.items()):
+        shown = [_shown(list(cell[kind].values())) if kind in cell else "" for kind in MODELS]
+        others = [kind for kind in cell if kind != "auto"]
+        ratio = ""
+        if others and "auto" in cell:
+            best = min(others, key=lambda kind: float(np.mean(list(cell[kind].values()))))
+            both = sorted(cell["auto"].keys() & cell[best].keys())
+            mine, other = (np.array([cell[kind][seed] for seed in both]) for kind in ("auto", best))
+            gap = mine - other * (mine.mean() / other.mean())
+            error = (
+                float(gap.std(ddof=1) / math.sqrt(len(both)) / other.mean()) if len(both) > 1 else math.nan
+            )
+            ratio = f"{mine.mean() / other.mean():.3f} ± {error:.3f} ({best})"
+        ranges, runs = "x 100" if wide else "as drawn", max(map(len, cell.values()))
+        lines.append(f"| {truth} | {ranges} | {epsilon:g} | {runs} | {' | '.join(shown)} | {ratio} |")
     return "\n".join(lines)
+
+
+def _shown(values: list[float]) -> str:
+    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+    return f"{np.mean(values):.5f} ± {error:.5f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.curves_truths", description=__doc__)
     parser.add_argument("--truths", default=",".join(TRUTHS))
+    parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--epsilons", default="1.0")
     parser.add_argument("--path", action="store_true")
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=70_000)
+    parser.add_argument("--seed", type=int, default=100_000)
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
     if asked.page:
         print(page(stored()))
         return
     epsilons = PATH if asked.path else tuple(map(float, asked.epsilons.split(",")))
-    for truth in asked.truths.split(","):
-        measured(truth, epsilons, asked.runs, asked.seed, asked.wide)
+    for seed in range(asked.seed, asked.seed + asked.runs):
+        for truth in asked.truths.split(","):
+            for epsilon in epsilons:
+                measured(truth, epsilon, asked.wide, seed, asked.models.split(","))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.accounting.resuming import Resume
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.machine import MEGABYTE, require_memory
+from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.models.staged import StagedRisk
@@ -98,6 +99,11 @@ def minimize(
         )
     choice = choose(method, problem, tolerance)
     chosen = choice.method
+    if isinstance(risk, StagedRisk) and risk.looks and not isinstance(chosen, Adapt):
+        raise ParameterError(
+            f"columns are chosen on the way of method 'adapt', and this run takes {chosen.name!r}. Take "
+            'model="linear" or "additive", or leave method and tolerance out.'
+        )
     asked = Inference.of(inference, robust=robust)
     require_inferable(problem, asked.share)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
@@ -151,9 +157,11 @@ def minimize(
             weights = weights[: settled.problem.dim]
         else:
             settled, opening = risk, ()
-        oracle = asking(settled)
         with watching(progress, chosen.name, run.mu_squared_left) as watch:
-            outcome = chosen.run(oracle, weights, goal, watch)
+            outcome = _looking(chosen, risk, asking).run(asking(settled), weights, goal, watch)
+        if isinstance(risk, StagedRisk):
+            settled = risk.current
+        oracle = asking(settled)
         run.keep(0)
         if outcome.stop is Stop.OUT_OF_BUDGET and not run.units_spent and resume is not None:
             raise BudgetExceeded(
@@ -199,6 +207,14 @@ def minimize(
         noise=outcome.noise,
         version=VERSION,
     )
+
+
+def _looking(method: Method, risk: ExactRisk | StagedRisk, asking: Callable[[ExactRisk], Oracle]) -> Method:
+    """The method, asking on its way what a staged risk wants to know."""
+    if not isinstance(risk, StagedRisk) or not risk.looks:
+        return method
+    assert isinstance(method, Adapt)
+    return method.looking(risk.look(asking))
 
 
 def planned_entries(problem: Problem) -> int:

@@ -14,9 +14,10 @@ from sottovoce.accounting.events import QueryKind
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Categorical, Numeric, Schema, Spline, Target
+from sottovoce.features.additive import LOOK_SHARE
 from sottovoce.features.curves import curved, curves_of
 from sottovoce.features.marginals import BINS, Marginal
-from sottovoce.features.selection import SHARE, Bends, Shape, expected_gains
+from sottovoce.features.selection import Bending, Bends, Shape, expected_gains
 from sottovoce.privacy.sources import source_of
 from sottovoce.problem import Calibration
 from sottovoce.queries import Gradient, LimitedGradient
@@ -69,14 +70,29 @@ def test_where_all_is_linear_the_model_is() -> None:
 
 def test_what_is_asked_is_charged_within_one_run() -> None:
     ledger = Ledger(Budget(2.0, 1e-6))
-    model = fitted(2_000, bent=True, ledger=ledger)
-    first = [grant.event.query for grant in ledger.history][:3]
-    assert first == [QueryKind.MARGINALS, QueryKind.GRADIENT, QueryKind.GRADIENT]
+    model = fitted(5_000, bent=True, ledger=ledger)
+    assert next(iter(ledger.history)).event.query is QueryKind.MARGINALS
     kinds = [row.kind for row in model.result.trace]
-    assert kinds[:2] == ["marginals", "bends"]
+    looked = kinds.index("bends")
+    assert kinds[:3] == ["marginals", "moments", "gram"]
+    assert set(kinds[3:looked]) == {"adapted step"}
+    assert kinds[looked + 1 : looked + 3] == ["moments", "gram"]
+    assert kinds.count("bends") == 1
     spent = sum(row.mu_squared for row in model.result.trace)
-    assert model.result.trace[1].mu_squared < 1.2 * SHARE * spent
+    assert model.result.trace[looked].mu_squared < LOOK_SHARE * spent
     assert model.result.guarantee.epsilon == 2.0
+
+
+def test_a_linear_fit_goes_on_after_the_look_with_what_it_was_told_before() -> None:
+    kinds = [row.kind for row in fitted(5_000, bent=False).result.trace]
+    assert kinds.count("moments") == kinds.count("gram") == kinds.count("bends") == 1
+
+
+def test_other_methods_are_refused_before_anything_is_charged() -> None:
+    ledger = Ledger(Budget(2.0, 1e-6))
+    with pytest.raises(sv.errors.ParameterError, match="on the way of method 'adapt'"):
+        fitted(1_000, bent=True, ledger=ledger, method="majorize")
+    assert not ledger.history
 
 
 def test_curves_that_are_declared_are_kept_whatever_the_answers() -> None:
@@ -136,30 +152,38 @@ def test_bends_are_neither_constant_nor_the_line() -> None:
     assert isinstance(line, Numeric)
     assert isinstance(column, Spline)
     x: Any = (np.arange(20_000) + 0.5) / 10_000.0 - 1.0
-    shown = column.basis(x.copy()) @ Shape.of(line, column, even(LINES)[0]).weights
-    np.testing.assert_allclose(shown.T @ shown / x.size, np.eye(4), atol=0.05)
-    assert np.abs(shown.mean(axis=0)).max() < 0.01
-    assert np.abs(x @ shown[:, 1:] / x.size).max() < 0.01
-    assert abs(float(np.corrcoef(x, shown[:, 0])[0, 1])) > 0.999
-
-
-@pytest.mark.parametrize("chances", [(0.3,), (0.2, 0.5, 0.3)])
-def test_log_odds_that_are_linear_show_no_bend(chances: tuple[float, ...]) -> None:
-    """The line that is subtracted has the chances and the slope that were seen: what is left is nothing."""
-    line, column = LINES.columns[0], curved(LINES, 4, even(LINES)).columns[0]
-    assert isinstance(line, Numeric)
-    assert isinstance(column, Spline)
     shape = Shape.of(line, column, even(LINES)[0])
-    slopes = np.linspace(1.0, 2.0, len(chances))
-    start = np.log(chances) if len(chances) > 1 else np.log([chances[0] / (1.0 - chances[0])])
-    scores = start[:, None] + np.outer(slopes, shape.values[:, 0])
-    shown = np.exp(scores) / (np.exp(scores).sum(axis=0) if len(chances) > 1 else 1.0 + np.exp(scores))
-    mean = shown @ shape.mass
-    seen = ((shown - mean[:, None]) * shape.mass) @ shape.values
-    assert np.abs(seen[:, 1:]).max() > 0.005
-    found, error = shape.bends_of_a_line(mean, seen[:, 0])
-    np.testing.assert_allclose(found, seen[:, 1:], atol=1e-5)
-    assert np.all((error > 0.0) & (error < 1e-4))
+    shown = column.basis(x.copy()) @ shape.weights
+    np.testing.assert_allclose(shown.T @ shown / x.size, np.eye(3), atol=0.05)
+    assert np.abs(shown.mean(axis=0)).max() < 0.01
+    assert np.abs(x @ shown / x.size).max() < 0.01
+    np.testing.assert_allclose(column.basis(x.copy()) @ shape.line, line.basis(x.copy())[:, 0], atol=1e-9)
+
+
+def test_bends_are_asked_about_at_the_scores_of_the_lines() -> None:
+    """With categories, missing cells and a transform: the same scores but where a spline cannot follow."""
+    lines = replace(
+        SCHEMA, columns=(SCHEMA.columns[0], replace(SCHEMA.columns[1], transform=None), *SCHEMA.columns[2:])
+    )  # type: ignore[call-arg]
+    numbers = replace(lines, columns=tuple(c for c in lines.columns if isinstance(c, Numeric)))
+    marginals = even(numbers)
+    bent = curved(lines, 3, marginals)
+    bends = Bends.of(lines, bent, marginals)
+    w = np.random.default_rng(0).standard_normal(RowLayout.of(lines).dim)
+    there = bends.preconditioner.to_user(bends.at(w))
+    table = people(200)
+    before, after = (sv.BoundedEncoder(schema).fit(table).transform(table) for schema in (lines, bent))
+    np.testing.assert_allclose(after @ there, before @ w, atol=1e-6)
+
+
+def test_what_a_limited_slope_means_is_what_simulated_records_show() -> None:
+    rng = np.random.default_rng(0)
+    odds = 0.5 + 1.5 * rng.standard_normal(400_000)
+    p = 1.0 / (1.0 + np.exp(-odds))
+    counted = np.minimum(1.0, 0.5 / np.maximum(p, 1.0 - p))
+    found = Bending.of_log_odds(0.5, 1.5)
+    exact = ((p * (1 - p)).mean(), (counted * p * (1 - p)).mean(), (counted**2 * p * (1 - p)).mean())
+    np.testing.assert_allclose((found.whole, found.asked, found.scatter), exact, rtol=3e-2)
 
 
 def test_gains_are_believed_where_they_stand_out_and_not_where_they_are_noise() -> None:
@@ -174,14 +198,14 @@ def test_gains_are_believed_where_they_stand_out_and_not_where_they_are_noise() 
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_no_record_moves_the_gradient_along_bends_by_more_than_is_charged(relation: Relation) -> None:
-    """Coordinates are singular and far from orthogonal here; neighbours differ by corners of the cube, in
+    """Coordinates are of very unequal length here; neighbours differ by corners of the cube, in
     label and in all columns, among few records, so that a bound that is too small by a tenth is exceeded."""
     rng = np.random.default_rng(3)
     bent = curved(LINES, 4, even(LINES))
     layout = RowLayout.of(bent)
-    preconditioner = Bends.of(LINES, bent, even(LINES)).preconditioner
-    at = np.zeros(layout.dim)
-    at[Bends.of(LINES, bent, even(LINES)).count] = 3.0
+    bends = Bends.of(LINES, bent, even(LINES))
+    preconditioner = bends.preconditioner
+    at = bends.at(np.array([4.0, -3.0, 2.0, 1.0, 1.0]) / layout.unit)
 
     def rows(values: Any) -> Any:
         parts = [column.basis(part.copy()) for column, part in zip(bent.columns, values.T, strict=True)]  # type: ignore[attr-defined]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
+
+import numpy as np
 
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.layout import RowLayout
@@ -13,18 +16,31 @@ from sottovoce.features.marginals import Marginal, coded, read_off
 from sottovoce.features.selection import Bends, gains
 from sottovoce.features.zoom import SHARE as ZOOM_SHARE
 from sottovoce.features.zoom import narrowed, tightened
+from sottovoce.methods.adapt import Adapt
+from sottovoce.methods.adapt.inspection import Inspection, Stand
 from sottovoce.models.staged import Opening, StagedRisk
 from sottovoce.queries import ColumnMeans
+from sottovoce.results.result import Stop
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
+    from sottovoce.arrays import Vector
     from sottovoce.data.schema import Schema
+    from sottovoce.methods.base import Goal, State
     from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
     from sottovoce.queries import Queries
+    from sottovoce.results.result import Outcome
 
 SHARE = 0.03
 """Part of the budget for the marginals. Knots need no more precision than a few percent of the records."""
+
+LOOK_SHARE = 0.05
+"""Part of what is left then for the gradient along bends, at a linear fit."""
+
+_FIRST_LOOK, _LAST_LOOK, _FITTED = 3, 9, 1.15
+"""Gradients of that fit before the look, at least and at most; between them it is taken as soon as a gradient
+is no longer than this many times what noise makes it. Lines that are not fitted leak into bends."""
 
 
 @final
@@ -33,8 +49,8 @@ class Additive(StagedRisk):
     reads the same table by another schema and makes a risk of it.
 
     Curves are those of the columns `names`. With `chooses`, a small part of the budget asks which of them are
-    worth one; the others stay lines. With `narrows`, ranges that records fill only a small part of are drawn
-    in first, as marginals tell."""
+    worth one, on the way to a linear fit; the others stay lines. With `narrows`, ranges that records fill
+    only a small part of are drawn in first, as marginals tell."""
 
     def __init__(
         self,
@@ -56,6 +72,9 @@ class Additive(StagedRisk):
         self._names = names
         self.schema = curved(schema, self._knots, only=names)
         self.marginals: tuple[Marginal, ...] = ()
+        self.current = first
+        self.looked = False
+        self.start = np.zeros(0)
 
     @property
     def n(self) -> int:
@@ -85,19 +104,33 @@ class Additive(StagedRisk):
         opening = [Opening("marginals", answer.units)]
         if self._narrows:
             self._narrow(asking, whole, opening)
-        self.schema = curved(self._plain, self._knots, self.marginals, self._names)
-        risk = self._risk_over(self.schema)
-        if not self._chooses:
-            return risk, tuple(opening)
-        bends, before = asking(risk), ask.units_left
-        among = Bends.of(self._plain, self.schema, self.marginals)
-        found = gains(bends, among, RowLayout.of(self.schema).unit, whole)
-        opening.append(Opening("bends", before - ask.units_left))
-        kept = found.worthwhile(bends, self._problem_of(self._plain).dim) | declared_curves(self._plain)
-        if kept != curves_of(self.schema):
-            self.schema = curved(self._plain, self._knots, self.marginals, kept)
-            risk = self._risk_over(self.schema)
-        return risk, tuple(opening)
+        kept = declared_curves(self._plain) if self._chooses else self._names
+        self._take(curved(self._plain, self._knots, self.marginals, kept))
+        return self.current, tuple(opening)
+
+    @property
+    def looks(self) -> bool:
+        return self._chooses
+
+    def look(self, asking: Callable[[ExactRisk], Queries]) -> Inspection:
+        return Look(self, asking)
+
+    def _take(self, schema: Schema) -> None:
+        self.schema, self.current = schema, self._risk_over(schema)
+
+    def bent(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
+        """Ask which columns are worth a curve at the weights w of lines, and take those; True if any is."""
+        self.looked = True
+        bent = curved(self._plain, self._knots, self.marginals, self._names)
+        ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
+        found = gains(ask, among, w, stand, units)
+        kept = found.worthwhile(ask, self.current.problem.dim) | declared_curves(self._plain)
+        if kept == curves_of(self.schema):
+            return False
+        lines = self.schema
+        self._take(curved(self._plain, self._knots, self.marginals, kept))
+        self.start = Bends.of(lines, self.schema, self.marginals).lines_of(w)
+        return True
 
     def _narrow(self, asking: Callable[[ExactRisk], Queries], whole: int, opening: list[Opening]) -> None:
         """Draw in ranges that were declared far too wide, and look at those columns again."""
@@ -115,3 +148,37 @@ class Additive(StagedRisk):
             self._plain, columns=tuple(columns.get(column.name, column) for column in self._plain.columns)
         )
         self.marginals = tuple(seen.get(marginal.name, marginal) for marginal in self.marginals)
+
+
+def _is_time(stand: Stand) -> bool:
+    noise = stand.gradient.scale * math.sqrt(stand.gradient.value.size)
+    fitted = float(np.linalg.norm(stand.gradient.value)) <= _FITTED * noise
+    return stand.step >= _LAST_LOOK or (stand.step >= _FIRST_LOOK and fitted)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Look(Inspection):
+    """Asks which columns bend after a few steps of a linear fit: with curves that are worth their features
+    the run begins again, without any it goes on."""
+
+    staged: Additive
+    asking: Callable[[ExactRisk], Queries]
+
+    def aside(self, step: int, steps: int) -> int:
+        return 0
+
+    def made(self, state: State, stand: Stand) -> bool:
+        if self.staged.looked or not _is_time(stand):
+            return False
+        before = state.ask.units_left
+        found = self.staged.bent(self.asking, state.w, stand, int(LOOK_SHARE * before))
+        state.record("bends", before - state.ask.units_left)
+        return found
+
+    def gone_on(self, state: State, goal: Goal) -> Outcome:
+        ask = self.asking(self.staged.current)
+        outcome = Adapt().run(ask, np.zeros(ask.problem.dim), goal, state.watch)
+        if outcome.stop is Stop.OUT_OF_BUDGET and not outcome.weights.any():
+            outcome = replace(outcome, weights=self.staged.start)
+        return replace(outcome, trace=(*state.trace, *outcome.trace))

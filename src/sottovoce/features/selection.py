@@ -1,9 +1,10 @@
-"""Which columns are worth a curve: one noisy gradient over a few smooth bends of each, at the constant alone.
+"""Which columns are worth a curve: one noisy gradient over a few smooth bends of each, at a linear fit.
 
-A curve costs noise, and pays only where a column's effect bends. Both can be compared before the fit: how far
-the loss falls along the bends is read off their gradient, what more features cost follows from public
-numbers. Queries are gradients of the risk itself in chosen coordinates, bounded and charged like any other;
-everything else here is post-processing of released answers."""
+A curve costs noise, and pays only where a column's effect bends. Where lines are about fitted, what is left
+of the gradient along bends is what curves would gain; what more features cost follows from public numbers. At
+the constant it would not do: lines leak into bends by as much as the marginals, to which bends are
+orthogonal, are off. The query is a gradient of the risk itself in chosen coordinates, bounded and charged
+like any other; everything else here is post-processing of released answers."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.losses.base import Kind
 from sottovoce.losses.unbiased import LEAST_LIMIT
-from sottovoce.methods.adapt.expected_curvature import LOGISTIC, TYPICAL
+from sottovoce.methods.adapt.expected_curvature import LOGISTIC
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.queries import Gradient, LimitedGradient, Preconditioner
 
@@ -27,19 +28,20 @@ if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
+    from sottovoce.methods.adapt.inspection import Stand
     from sottovoce.queries import Queries, Query
-
-SHARE = 0.02
-"""Part of the budget for the gradient along the bends."""
-
-CONSTANT_SHARE = 0.002
-"""Part of the budget for the constant, at which that gradient is asked: one number."""
 
 _BENDS = 3
 """Smooth functions of a column that are tried: more would add noise before they add evidence."""
 
-_CONSTANT = 0.1
-"""Length of the constant's coordinate beside bends of mean square 1."""
+_DISTINCT = 1e-3
+"""Part of the largest mean square below which a bend is made of smoother ones."""
+
+_SMOOTH = np.array([0.8, 0.15, 0.05])
+"""How what a column gains is expected to spread over its bends, the smoothest first."""
+
+_SHORT = 1e-3
+"""Length of the other coordinates beside bends of mean square 1: they hold the linear fit, no more."""
 
 _LONGEST = 1.5
 """The cap on influence is the root mean square length times one plus this over the root of the columns."""
@@ -52,22 +54,23 @@ _DOUBT, _LEAST_DOUBT = 2.0, 0.05
 A bend that is large where a noisy marginal shows nobody would take a few records there for a finding."""
 
 _LARGEST = 5.0
-"""No line or bend is larger than this anywhere: else it is taken for smaller."""
-
-_MISLED = 2.0
-"""How much farther off than by the noise in the law the bends of a line are: they were chosen by that law."""
-
-_ROUNDS, _STEEPEST = 200, 8.0
-"""Steps to a line with given chances, and the steepest in units of the log odds by the column's sd."""
+"""No bend is larger than this anywhere: else it is taken for smaller."""
 
 _SPARSE = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
 _GAINS = np.geomspace(1e-6, 1.0, 41)
 """Parts of columns that bend, and mean gains of one that does, in units of the loss: compared by evidence."""
 
+_STRAIGHT = 0.8
+"""How likely no column bends at all, before anything is seen."""
+
+_SURELY = 2.0
+"""How many times its cost a curve is to gain: the cost is certain, the gain is expected."""
+
+_NODES, _MASSES = np.polynomial.hermite_e.hermegauss(41)
+
 
 def can_choose(loss: Loss) -> bool:
-    """Whether columns can be chosen for this loss: the constant must be known from one gradient, as it is of
-    the logistic loss from the shares of the classes, and about so of convex losses of residuals. Public."""
+    """Whether columns can be chosen for this loss: what a gradient means must be known. Public."""
     return loss.name == LOGISTIC or (loss.kind is Kind.RESIDUAL and loss.curvature_low == 0.0)
 
 
@@ -83,24 +86,54 @@ class Gain:
 
 @final
 @dataclass(frozen=True)
+class Bending:
+    """How the loss bends at a fit: on average, and in what a query asks about, which may limit slopes; and
+    the variance of a record's slope in that query. A gradient g of unit coordinates is then a loss of
+    (g unit)^2 that can be gained."""
+
+    whole: float
+    asked: float
+    scatter: float
+
+    @property
+    def unit(self) -> float:
+        return math.sqrt(self.whole / 2.0) / self.asked
+
+    @classmethod
+    def of_log_odds(cls, mean: float, deviation: float) -> Bending:
+        """Of a logistic loss where log odds are normal, each record counting min(1, m/max(p, 1-p))."""
+        masses, chances = _MASSES / _MASSES.sum(), special.expit(mean + deviation * _NODES)
+        spread = chances * (1.0 - chances)
+        counted = np.minimum(1.0, LEAST_LIMIT / np.maximum(chances, 1.0 - chances))
+        least = 1e-3
+        return cls(
+            max(float(masses @ spread), least),
+            max(float(masses @ (counted * spread)), least),
+            float(masses @ (counted**2 * spread)),
+        )
+
+
+@final
+@dataclass(frozen=True)
 class Gains:
-    """What curves are expected to gain, column by column, and how the loss bends at the constant."""
+    """What curves are expected to gain, column by column, and how the loss bends."""
 
     columns: tuple[Gain, ...]
-    curvature: float
+    bending: Bending
 
     def worthwhile(self, ask: Queries, weights: int) -> frozenset[str]:
         """The columns whose curves gain more than their features cost, beside `weights` for lines, if all
         that is left is spent on training.
 
         D weights that are trained in coordinates of one scale have gradients of length sqrt(D), so that noise
-        of m sqrt(D) / mu enters each of them, m being what one record moves; with a curvature h that is a
-        loss of D^2 m^2 / (2 h mu^2), and the sample itself adds D / (2 n)."""
+        of m sqrt(D) / mu enters each of them, m being what one record moves; the sample itself adds its
+        scatter over n to the square of each."""
         problem, mu = ask.problem, math.sqrt(ask.mu_squared(max(1, ask.units_left)))
         moved = sensitivity_of(ask, Gradient(np.zeros(problem.dim))) / problem.influence
 
         def cost(count: int) -> float:
-            return (count * moved / mu) ** 2 / (2.0 * self.curvature) + count / (2.0 * problem.n)
+            noise = (count * moved / mu) ** 2 + count * self.bending.scatter / problem.n
+            return _SURELY * self.bending.unit**2 * noise
 
         best, total, count = (0.0, 0), 0.0, weights
         ordered = sorted(self.columns, key=lambda gain: -gain.expected / gain.features)
@@ -113,59 +146,82 @@ class Gains:
 @final
 @dataclass(frozen=True, eq=False)
 class Bends:
-    """Coordinates in which only lines and bends of columns are left, and the constant, each of mean square 1.
+    """Coordinates in which bends of columns have mean square 1, and all else is short.
 
-    `shapes` are the columns in order: a shape's line has the first of its coordinates, its bends those after
-    it. `widths` says how many features more than its line a column's curve has."""
+    `shapes` are the columns in order, with as many coordinates each as it has bends, from the first on;
+    `widths` says how many features more than its line a column's curve has; `lines` makes features of curves
+    of those of lines."""
 
     preconditioner: Preconditioner
     shapes: tuple[Shape, ...]
     widths: tuple[int, ...]
+    lines: Matrix
 
     @classmethod
     def of(cls, plain: Schema, bent: Schema, marginals: tuple[Marginal, ...]) -> Bends:
         """Those of every column of `bent` that is a line in `plain`, as records spread by the marginals."""
         layout, found = RowLayout.of(bent), {marginal.name: marginal for marginal in marginals}
-        turn = np.zeros((layout.dim, layout.dim))
-        shapes, widths, count, place = list[Shape](), list[int](), 0, 0
+        before = RowLayout.of(plain).dim
+        lines = np.zeros((before, layout.dim))
+        shapes, widths = list[Shape](), list[int]()
+        bends, others = list[Matrix](), list[Matrix]()
+        old = place = 0
+
+        def added(rows: Matrix, at: int) -> Matrix:
+            whole = np.zeros((len(rows), layout.dim))
+            whole[:, at : at + rows.shape[1]] = rows
+            return whole
+
         for line, column in zip(plain.columns, bent.columns, strict=True):
-            width = len(column.features)
+            width, narrow = len(column.features), len(line.features)
             if isinstance(column, Spline) and isinstance(line, Numeric):
                 shape = Shape.of(line, column, found[column.name])
-                block = slice(place, place + len(shape.weights))
-                turn[count : count + shape.count, block] = shape.weights.T / layout.unit
+                bends.append(added(shape.weights.T, place))
+                others.append(added(linalg.null_space(shape.weights.T).T, place))
+                lines[old, place : place + width] = shape.line
+                lines[old + 1 : old + narrow, place + width - narrow + 1 : place + width] = np.eye(narrow - 1)
                 shapes.append(shape)
-                widths.append(width - len(line.features))
-                count += shape.count
-            place += width
-        turn[count, layout.constant] = _CONSTANT / layout.unit
+                widths.append(width - narrow)
+            else:
+                others.append(added(np.eye(width), place))
+                lines[old : old + narrow, place : place + width] = np.eye(width)
+            place, old = place + width, old + narrow
+        others.append(added(np.eye(layout.dim - place), place))
+        lines[old:, place:] = np.eye(layout.dim - place)
+        turn = np.vstack([*bends, *(_SHORT * part for part in others)]) / layout.unit
+        count = sum(shape.count for shape in shapes)
         cap = math.sqrt(count) * (1.0 + _LONGEST / math.sqrt(len(shapes)))
-        return cls(
-            Preconditioner(scale=np.ones(layout.dim), cap=cap, turn=turn), tuple(shapes), tuple(widths)
-        )
+        preconditioner = Preconditioner(scale=np.ones(layout.dim), cap=cap, turn=turn)
+        return cls(preconditioner, tuple(shapes), tuple(widths), lines)
 
     @property
     def count(self) -> int:
-        """Coordinates before the constant's."""
+        """Coordinates of bends: the first ones."""
         return sum(shape.count for shape in self.shapes)
+
+    def at(self, w: Vector) -> Vector:
+        """The point of these coordinates that has the scores of the weights w of lines."""
+        return self.preconditioner.from_user(self.lines_of(w))
+
+    def lines_of(self, w: Vector) -> Vector:
+        """The weights of features of curves that have the scores of the weights w of lines."""
+        return np.asarray((w.reshape(-1, len(self.lines)) @ self.lines).ravel())
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The line of a column and the smoothest functions of its spline that are neither constant nor the line:
-    of mean 0, mean square 1 and uncorrelated, if records spread as the marginal says.
+    """The smoothest functions of a column's spline that are neither constant nor its line: of mean 0, mean
+    square 1 and uncorrelated, if records spread as the marginal says.
 
-    `weights` are those of the spline's features, a column each; `values` what they are in the middle of each
-    bin, whose part of the known numbers is in `mass`, with an error of `noise`; `known` is the part of
-    records that have a number."""
+    `weights` are those of the spline's features, a column each; with the weights `line` they make the
+    feature of the line. `leaks` are the standard errors of their correlations with the line, 0 if records
+    spread as the marginal says: noise is in it."""
 
     name: str
     weights: Matrix
-    values: Matrix
-    mass: Vector
-    known: float
-    noise: float
+    line: Vector
+    leaks: Vector
 
     @classmethod
     def of(cls, line: Numeric, column: Spline, marginal: Marginal) -> Shape:
@@ -177,7 +233,8 @@ class Shape:
         square = (basis.T * ((1.0 - doubt) * mass + doubt / mass.size)) @ basis
         square += _RIDGE * float(np.trace(square)) / width * np.eye(width)
         rough = np.diff(np.eye(width), 2, axis=0)
-        smooth = linalg.eigh(rough.T @ rough, square)[1][:, : 2 + _BENDS]
+        # The two smoothest of all are about the constant and the line.
+        smooth = linalg.eigh(rough.T @ rough, square)[1][:, 2 : 2 + _BENDS]
         shown = basis @ smooth
         straight = np.column_stack([np.ones_like(middle), line.basis(middle.copy())[:, 0]])
         root = np.sqrt(mass)[:, None]
@@ -185,82 +242,73 @@ class Shape:
         fitted = linalg.lstsq(root * straight, root * shown)[0]
         along = linalg.lstsq(basis, straight)[0]
         bends = smooth - along @ fitted
-        values, turns = linalg.eigh(bends.T @ square @ bends)
-        kept = values > 1e-6 * values[-1]
-        kept[: max(0, kept.size - _BENDS)] = False
-        bends = bends @ (turns[:, kept] / np.sqrt(values[kept]))
-        centred = along[:, 1] - along[:, 0] * float(mass @ straight[:, 1])
-        whole = np.column_stack([centred / math.sqrt(float(centred @ square @ centred)), bends])
-        whole /= np.maximum(1.0, np.abs(basis @ whole).max(axis=0) / _LARGEST)
-        weights = np.zeros((len(column.features), whole.shape[1]))
-        weights[:width] = whole
-        known = max(sum(marginal.shares), 0.0)
-        absent = max(marginal.missing or 0.0, 0.0)
-        part = known / (known + absent) if known else 1.0
-        return cls(column.name, weights, basis @ whole, mass, part, marginal.noise)
+        bends = _in_turn(bends, square)
+        bends /= np.maximum(1.0, np.abs(basis @ bends).max(axis=0) / _LARGEST)
+        weights, straightened = (
+            np.zeros((len(column.features), bends.shape[1])),
+            np.zeros(len(column.features)),
+        )
+        weights[:width], straightened[:width] = bends, along[:, 1]
+        centred = straight[:, 1] - mass @ straight[:, 1]
+        spread = math.sqrt(max(float(mass @ centred**2), doubt * float(np.mean(centred**2))))
+        leaks = marginal.noise * np.sqrt((centred / spread) ** 2 @ (basis @ bends) ** 2)
+        return cls(column.name, weights, straightened, np.minimum(leaks, 1.0))
 
     @property
     def count(self) -> int:
         return int(self.weights.shape[1])
 
-    def bends_of_a_line(self, chances: Vector, along: Vector) -> tuple[Matrix, Matrix]:
-        """What the bends show, outputs by bends, where the log odds are linear: E (p(x) - p) z for the p(x)
-        with linear log odds that has the same chances p and the same E (p(x) - p) z along the line, `along`;
-        and its standard error, for the law is known up to noise only.
 
-        Seen one column at a time, chances that are linear in all columns together bend by about as much."""
-        line, bends = self.values[:, 0], self.values[:, 1:]
-        start, slope = _scores(chances), np.zeros_like(along)
-        spread = chances * (1.0 - chances)
-        for _ in range(_ROUNDS):
-            shown = _chances_at(start[:, None] + np.outer(slope, line))
-            start = start + (chances - shown @ self.mass) / spread
-            slope = slope + (along / self.known - (shown - chances[:, None]) * line @ self.mass) / spread
-            slope = np.clip(slope, -_STEEPEST, _STEEPEST)
-        shown = _chances_at(start[:, None] + np.outer(slope, line))
-        apart = shown - chances[:, None]
-        return self.known * (apart * self.mass) @ bends, _MISLED * self.noise * np.sqrt(apart**2 @ bends**2)
+def _in_turn(functions: Matrix, square: Matrix) -> Matrix:
+    """Of these, the smoothest first, those that are not made of the ones before them: uncorrelated and of
+    mean square 1, with second moments `square`."""
+    kept = list[Vector]()
+    usual = max(float(function @ square @ function) for function in functions.T)
+    for function in functions.T:
+        for before in kept:
+            function = function - (before @ square @ function) * before
+        size = float(function @ square @ function)
+        if size > _DISTINCT * usual:
+            kept.append(function / math.sqrt(size))
+    return np.column_stack(kept)
 
 
-def gains(ask: Queries, bends: Bends, unit: float, whole: int) -> Gains:
-    """Ask about the bends for a part of `whole` units; the constant holds `unit` in every row."""
+def gains(ask: Queries, bends: Bends, w: Vector, stand: Stand, units: int) -> Gains:
+    """Ask about the bends at the weights w of lines, for so many units."""
     problem, count = ask.problem, bends.count
-    constant = _Constant.found(ask, unit, int(CONSTANT_SHARE * whole))
-    at_constant = np.zeros((problem.outputs, problem.columns))
-    at_constant[:, count] = constant.scores / _CONSTANT
-    inside = ask.preconditioned(bends.preconditioner)
-    answer = inside.ask(constant.query(at_constant.ravel()), int(SHARE * whole))
-    # Where the loss bends by h, a gradient g means that it can fall by g^2 / (2 h); of a sample, g has a
-    # variance of about h / n besides its noise.
-    falls = -answer.value.reshape(-1, problem.columns)[:, :count] / constant.counted
-    scale, root = answer.scale / constant.counted, np.sqrt(2.0 * constant.curvatures)
-    error = np.hypot(scale / root, (2.0 * problem.n) ** -0.5)[:, None]
-    beyond, errors, place = list[Matrix](), list[Matrix](), 0
+    inside, point = ask.preconditioned(bends.preconditioner), bends.at(w)
+    query: Query[Vector]
+    if problem.loss == LOGISTIC and problem.limitable and problem.outputs == 1:
+        query, bending = LimitedGradient(point, LEAST_LIMIT), Bending.of_log_odds(stand.mean, stand.deviation)
+    else:
+        asked, curvature = stand.asked(inside, point)
+        query, bending = asked.query, Bending(curvature, curvature, curvature)
+    answer = inside.ask(query, units)
+    falls = answer.value.reshape(-1, problem.columns)[:, :count] * bending.unit
+    # What lines still lack is spread over them about evenly; a bend shows as much of it as it leaks.
+    lacking = bending.asked * stand.doubt / math.sqrt(len(bends.shapes))
+    along, errors, place = list[Matrix](), list[Matrix](), 0
     for shape in bends.shapes:
-        line, bent = falls[:, place], falls[:, place + 1 : place + shape.count]
-        straight, doubt = np.zeros_like(bent), np.zeros_like(bent)
-        if constant.chances is not None:
-            # No more of a line is believed than stands out of the noise.
-            told = line * np.maximum(0.0, 1.0 - scale**2 / np.maximum(line**2, 1e-300))
-            straight, doubt = shape.bends_of_a_line(constant.chances, told)
-        beyond.append((bent - straight) / root[:, None])
-        errors.append(np.hypot(error, doubt / root[:, None]))
+        along.append(falls[:, place : place + shape.count])
+        error = np.sqrt(answer.scale**2 + bending.scatter / problem.n + (lacking * shape.leaks) ** 2)
+        errors.append(np.broadcast_to(bending.unit * error, along[-1].shape))
         place += shape.count
-    expected = expected_gains(beyond, errors).tolist()
+    expected = expected_gains(along, errors).tolist()
     listed = zip(bends.shapes, expected, bends.widths, strict=True)
-    found = tuple(Gain(shape.name, gain, width) for shape, gain, width in listed)
-    return Gains(found, float(np.mean(constant.curvatures)))
+    return Gains(tuple(Gain(shape.name, gain, width) for shape, gain, width in listed), bending)
 
 
 def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
     """For each column, the expected sum of squares of what its noisy numbers measure, given their errors.
 
-    A part of the columns bends, each of their numbers normal with one variance, the others do not at all.
-    Parts and variances are compared by how likely they make all answers, and averaged."""
+    None of the columns bends, or a part of them does, each of their numbers normal with a variance that falls
+    from the smoothest bend on, the others do not at all. Parts and variances are compared by how likely they
+    make all answers, and averaged."""
     part, mean = (grid.ravel() for grid in np.meshgrid(_SPARSE, _GAINS, indexing="ij"))
     bent, known = np.empty((2, part.size, len(along)))
     for place, (seen, error) in enumerate(zip(along, errors, strict=True)):
-        spread, variance = (mean / seen.size)[:, None], np.ravel(error) ** 2
+        parts = np.broadcast_to(_SMOOTH[: seen.shape[1]], seen.shape).ravel() / len(seen)
+        spread, variance = np.outer(mean, parts), np.ravel(error) ** 2
         total, square = spread + variance, np.ravel(seen) ** 2
         # How much likelier the numbers are if the column bends, and what their squares then are.
         bent[:, place] = 0.5 * np.sum(square / variance - square / total - np.log(total / variance), axis=1)
@@ -268,53 +316,6 @@ def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
         known[:, place] = np.sum(trust**2 * square + trust * variance, axis=1)
     bent += np.log(part)[:, None]
     either = np.logaddexp(bent, np.log(np.maximum(1.0 - part, 1e-300))[:, None])
-    evidence = special.softmax(either.sum(axis=1))
-    return np.asarray(evidence @ (np.exp(bent - either) * known))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Constant:
-    """The constant at which bends are asked about: each output's score there, and the curvature along it.
-
-    Of several classes the Hessian diag(p) - pp' has the inverse diag(1/p) for gradients that sum to 0. With
-    two, slopes are limited to 1/2: all rows have one score there, so all count the same, `counted`."""
-
-    scores: Vector
-    curvatures: Vector
-    chances: Vector | None = None
-    counted: float = 1.0
-    limited: bool = False
-
-    def query(self, w: Vector) -> Query[Vector]:
-        return LimitedGradient(w, LEAST_LIMIT) if self.limited else Gradient(w)
-
-    @classmethod
-    def found(cls, ask: Queries, unit: float, units: int) -> _Constant:
-        """From the gradient along the constant alone, at weights 0: 1/classes less the share of a class."""
-        problem, columns, place = ask.problem, ask.problem.columns, ask.problem.constant
-        assert place is not None
-        turn = np.zeros((columns, columns))
-        turn[place, place] = 1.0 / unit
-        alone = ask.preconditioned(Preconditioner(scale=np.ones(columns), cap=1.0, turn=turn))
-        answer = alone.ask(Gradient(np.zeros(problem.dim)), units)
-        slopes = answer.value.reshape(problem.outputs, columns)[:, place]
-        if problem.loss != LOGISTIC:
-            bend = TYPICAL * problem.curvature_high
-            return cls(np.clip(-slopes / bend, -problem.label_reach, problem.label_reach), np.array([bend]))
-        chances = np.clip(1.0 / max(problem.outputs, 2) - slopes, 0.005, 0.995)
-        if problem.outputs > 1:
-            return cls(_scores(chances), chances, chances)
-        sure = max(float(chances[0]), 1.0 - float(chances[0]))
-        counted = LEAST_LIMIT / sure if problem.limitable else 1.0
-        return cls(_scores(chances), chances * (1.0 - chances), chances, counted, problem.limitable)
-
-
-def _scores(chances: Vector) -> Vector:
-    """Constants at which a model gives these chances: that of the second class, or of each of several."""
-    return np.asarray(special.logit(chances) if chances.size == 1 else np.log(chances / chances.mean()))
-
-
-def _chances_at(scores: Matrix) -> Matrix:
-    """Chances at scores, outputs by places."""
-    return np.asarray(special.expit(scores) if len(scores) == 1 else special.softmax(scores, axis=0))
+    evidence = either.sum(axis=1) + math.log((1.0 - _STRAIGHT) / part.size)
+    likely = special.softmax(np.append(evidence, math.log(_STRAIGHT)))[:-1]
+    return np.asarray(likely @ (np.exp(bent - either) * known))

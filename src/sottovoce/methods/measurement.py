@@ -78,8 +78,8 @@ class LearnedDescent(ABC):
     """Steps in coordinates that were learned; `noise` is about what their noise leaves in the weights."""
 
     noise: CoefficientNoise
-    saddle: bool = False
-    """Whether the steps were left where the risk has clearly negative curvature and next to no gradient."""
+    left: Callable[[State, Goal], Outcome] | None = None
+    """How the run goes on, where an inspection ended the steps before their time."""
 
     @abstractmethod
     def followed(self, state: State, kept: int) -> Vector:
@@ -145,10 +145,8 @@ class LearnedMethod(Method):
             state.w = descent.followed(state, kept)
         except BudgetExceeded:
             return replace(state.outcome(Stop.OUT_OF_BUDGET), noise=CoefficientNoise(reason=UNACCOUNTED))
-        if descent.saddle:
-            from sottovoce.methods.saddles import escaped
-
-            return escaped(state, goal)
+        if descent.left is not None:
+            return descent.left(state, goal)
         stop = measure(state, levels, curvature)
         outcome = state.outcome(stop)
         if stop is Stop.FINISHED and goal.tolerance is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from sottovoce.methods.adapt.inspection import Inspection
     from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
     from sottovoce.queries import Queries
@@ -23,9 +24,11 @@ class StagedRisk(ABC):
     """`first` is what the opening queries of a run are asked of; `settled` asks them and makes the risk
     that the rest of the run minimizes. `problem` holds the public constants of the widest risk that can come
     of it: all that they can refuse is refused before anything is charged. Afterwards it holds those of the
-    risk that came, which has as many features or fewer, as the answers released by then say."""
+    risk that came, which has as many features or fewer, as the answers released by then say. `current` is
+    the one that the run is about: a `look` on its way may take another."""
 
     first: ExactRisk
+    current: ExactRisk
 
     @property
     @abstractmethod
@@ -35,3 +38,12 @@ class StagedRisk(ABC):
     def settled(self, asking: Callable[[ExactRisk], Queries]) -> tuple[ExactRisk, tuple[Opening, ...]]:
         """The risk with the features that the answers chose, and what was asked for them; `asking` makes a
         risk one that can be asked, all within the budget of one run."""
+
+    @property
+    def looks(self) -> bool:
+        """Whether anything is to be asked on the way of the run, by which its risk may change. Public."""
+        return False
+
+    def look(self, asking: Callable[[ExactRisk], Queries]) -> Inspection:
+        """What is asked there."""
+        raise NotImplementedError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce.methods.adapt.expected_curvature import Outset
+from sottovoce.methods.adapt.inspection import Stand
 from sottovoce.methods.adapt.length import STRONG, lengthened
 from sottovoce.methods.adapt.observation import GradientObservation, contradiction
 from sottovoce.methods.adapt.schedule import share, short_of, slowed
@@ -20,7 +21,7 @@ from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.coordinates import Coordinates
-    from sottovoce.methods.adapt.expected_curvature import ExpectedCurvature
+    from sottovoce.methods.adapt.expected_curvature import Asked, ExpectedCurvature
     from sottovoce.methods.adapt.inspection import Inspection
     from sottovoce.methods.adapt.least_penalty import LeastPenalty
     from sottovoce.methods.adapt.posterior import Posterior
@@ -98,9 +99,9 @@ class Descent(LearnedDescent):
             if self.posterior.step_noise is not None:
                 step_noises.append(self.posterior.step_noise)
             note(state, "adapted step", answer, preconditioner.to_user(self._back(found)))
-            left_here = [each.made(state, len(units), self.steps, answer) for each in self.inspections]
-            if any(left_here):
-                self.saddle = True
+            stand = self._stand(len(units), answer, found)
+            if through := [each for each in self.inspections if each.made(state, stand)]:
+                self.left = through[0].gone_on
                 return state.w
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
         weight = max(sum(counted), 1)
@@ -117,6 +118,21 @@ class Descent(LearnedDescent):
             basis, step_noises, ends, len(u), centred=True, beside=signal * smoothed * left, apart=apart
         )
         return state.problem.within_limit(self.least.at(preconditioner.to_user(self._back(ended + added))))
+
+    def _stand(self, step: int, answer: Answer[Vector], found: Matrix) -> Stand:
+        def asked(inside: Queries, point: Vector) -> tuple[Asked, float]:
+            chosen = self.curvature.asked(inside, self._outset(found, point), self.posterior)
+            across = chosen.curves(self.posterior.reached(found)).across
+            return chosen, float(self.posterior.weights @ across)
+
+        mean = float(
+            np.mean(
+                self.chosen.preconditioner.to_user(self._back(found)).reshape(len(found), -1) @ self.means
+            )
+        )
+        deviation = math.sqrt(max(self.posterior.found - mean**2, 0.0))
+        doubt = math.sqrt(self.posterior.unknown)
+        return Stand(step, self.steps, answer, mean, deviation, doubt, asked)
 
     def _information_gain(self, usual: float) -> Vector:
         """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
@@ -211,9 +227,10 @@ class Descent(LearnedDescent):
         left = model.excess(usual / math.sqrt(self.steps)) / model.at_stake
         return min(_LONGEST_START, left / self.posterior.doubt)
 
-    def _outset(self, u: Matrix) -> Outset:
+    def _outset(self, u: Matrix, point: Vector | None = None) -> Outset:
         reached = math.sqrt(self.posterior.found)
-        return Outset(self._lowest(u), reached, self._deviation, self._model(), self.mu)
+        point = self._lowest(u) if point is None else point
+        return Outset(point, reached, self._deviation, self._model(), self.mu)
 
     def _turned(self, u: Vector) -> Matrix:
         """Outputs by directions."""

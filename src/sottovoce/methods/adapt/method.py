@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -58,6 +58,11 @@ class Adapt(LearnedMethod):
     made from public numbers, released answers and the constants listed in docs/adapt.md."""
 
     name: ClassVar[str] = "adapt"
+    looks: tuple[Inspection, ...] = field(default=(), repr=False)
+
+    def looking(self, look: Inspection) -> Adapt:
+        """The method that makes this inspection, too."""
+        return replace(self, looks=(*self.looks, look))
 
     def taken(self, problem: Problem) -> int:
         return steps_for(problem, self.steps)
@@ -131,7 +136,7 @@ class Adapt(LearnedMethod):
     def _foreseen(self, state: State, whole: int) -> tuple[ExpectedCurvature, tuple[Inspection, ...]]:
         """What to expect of the loss, for residuals after they were counted, and what to ask on the way."""
         problem = state.problem
-        inspections: list[Inspection] = []
+        inspections = list(self.looks)
         if curvature_in_doubt(problem, None):
             inspections.append(SaddleCheck(int(whole * LOOK_SHARE)))
         if not counts_residuals(problem):

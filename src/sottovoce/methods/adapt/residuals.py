@@ -16,7 +16,7 @@ from scipy import special
 
 from sottovoce.methods.adapt.coordinates import Prior, beyond_chance
 from sottovoce.methods.adapt.expected_curvature import Asked, ExpectedCurvature
-from sottovoce.methods.adapt.inspection import Inspection
+from sottovoce.methods.adapt.inspection import Inspection, Stand
 from sottovoce.methods.adapt.observation import SecantCurvature
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.queries import Gradient, LimitedGradient, ResidualBands
@@ -192,8 +192,8 @@ class ResidualCounts(Inspection):
     def aside(self, step: int, steps: int) -> int:
         return self.units * sum(step <= after < steps for after in COUNTED_AFTER)
 
-    def made(self, state: State, step: int, steps: int, gradient: Answer[Vector]) -> bool:
-        if step in COUNTED_AFTER and step < steps:
+    def made(self, state: State, stand: Stand) -> bool:
+        if stand.step in COUNTED_AFTER and stand.step < stand.steps:
             self.curvature.scale = counted(state, self.units)
         return False
 
