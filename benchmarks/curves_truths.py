@@ -3,9 +3,9 @@
 Ringnorm and twonorm (Breiman; 20 columns), a checkerboard of two columns among ten, an additive truth of ten
 columns, a linear one of fifty, and pure noise: 10,000 records to train on, 20,000 to measure with, ranges
 declared from what the law allows, zero-out, delta 1e-6, seeded noise. The excess is the log loss less that of
-the true probabilities on the same records. How "auto" chooses columns was settled on these truths with seeds 0
-to 9 (and, before, 500 to 502 and 70,000); report others (`--seed`, 100,000 on). `--path` runs twelve epsilons
-from .1 to 8; `--wide` declares every range a hundred times too wide. Each run is a line of
+the true probabilities on the same records. How "auto" chooses columns was settled on these truths with seeds
+0 to 9 (and, before, 500 to 502 and 70,000); report others (`--seed`, 100,000 on). `--path` runs twelve
+epsilons from .1 to 8; `--wide` declares every range a hundred times too wide. Each run is a line of
 benchmarks/results/curves_truths.jsonl as it comes, and is not run again; `--page` prints them as a table."""
 
 from __future__ import annotations
