@@ -89,7 +89,7 @@ def other(schema: Path) -> made.Table:
 def fits(table: made.Table, epsilons: Sequence[float], seeds: range) -> Iterator[dict[str, Any]]:
     """What each private fit lost to the minimizer: its loss on the rows it saw, its accuracy on others."""
     best, least = table.best
-    without = _accuracy(table, best)
+    without, area = _accuracy(table, best), _area(table, best)
     for epsilon in epsilons:
         for seed in seeds:
             budget = sv.Budget(epsilon, table.delta)
@@ -104,6 +104,7 @@ def fits(table: made.Table, epsilons: Sequence[float], seeds: range) -> Iterator
                 "without": without,
                 "excess": table.risk.value(weights) - least,
                 "lost": without - _accuracy(table, weights),
+                "area_lost": area - _area(table, weights),
             }
 
 
@@ -159,6 +160,12 @@ def _read(file: Path) -> list[dict[str, Any]]:
 
 def _accuracy(table: made.Table, weights: np.ndarray) -> float:
     return float(np.mean((table.held @ weights > 0) == (table.marks > 0)))
+
+
+def _area(table: made.Table, weights: np.ndarray) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(table.marks > 0, table.held @ weights))
 
 
 PUBLIC = {"adult": made.adult, "ijcnn1": ijcnn1, "covertype": lambda: split(made.covertype())}
