@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, TRAINING, AsJson, Delta, Epsilon, Force, Neighbours, delta_of
+from sottovoce.cli.options import OUTPUT, PRIVACY, TRAINING, AsJson, Delta, Force, Neighbours, delta_of
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
     from sottovoce.losses import Loss
+    from sottovoce.planning.planner import Plan
+
+WISHES = "Accuracy first"
 
 
 def plan(
@@ -22,8 +26,42 @@ def plan(
             help="How many records there will be, or persons if it is for them.", show_default=False
         ),
     ],
-    epsilon: Epsilon,
     delta: Delta,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Privacy budget; left out, the plan is for the one that is expected to reach --accuracy, "
+            "--auc or --standard-error.",
+            rich_help_panel=PRIVACY,
+            show_default=False,
+        ),
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy that the model is to have, such as 0.84: which epsilon will do?",
+            rich_help_panel=WISHES,
+        ),
+    ] = None,
+    auc: Annotated[
+        float | None,
+        typer.Option(help="The same of the area under the ROC curve.", rich_help_panel=WISHES),
+    ] = None,
+    without_privacy: Annotated[
+        float | None,
+        typer.Option(
+            help="What a model without privacy has of it: from last year's, or what was published.",
+            rich_help_panel=WISHES,
+        ),
+    ] = None,
+    standard_error: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TERM=ERROR",
+            help="Standard error of a column's coefficient, such as age=0.05; with --inference.",
+            rich_help_panel=WISHES,
+        ),
+    ] = None,
     relation: Neighbours = "replace-one",
     schema: Annotated[
         Path | None, typer.Option(help="Declared columns; they say how many weights there are.")
@@ -98,6 +136,7 @@ def plan(
     A wish out of reach is answered with the nearest ones within it: tolerance, rows or epsilon.
 
     Example: sottovoce plan --rows 500000 --schema schema.toml --epsilon 1 --delta 1e-6
+    Or: sottovoce plan --rows 30000 --schema schema.toml --delta 1e-6 --accuracy 0.84 --without-privacy 0.85
     """
     from sottovoce import regularizers
     from sottovoce.accounting import Budget
@@ -126,27 +165,44 @@ def plan(
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
     chosen, target = _aim(declared, loss)
-    budget = Budget(epsilon, declared_delta(delta_of(delta), rows), relation)
-    declared = _bent(declared, model, rows, budget, chosen, inference > 0.0)
+    errors = _errors(standard_error or [])
+    asked = accuracy is not None or auc is not None or bool(errors)
+    if epsilon is None and not asked:
+        raise ParameterError("say --epsilon, or what it is to reach: --accuracy, --auc, --standard-error.")
+    budget = Budget(1.0 if epsilon is None else epsilon, declared_delta(delta_of(delta), rows), relation)
+    told = declared
+
+    def planned(budget: Budget) -> Plan:
+        bent = _bent(told, model, rows, budget, chosen, inference > 0.0)
+        return planner.plan(
+            n=rows,
+            dim=_width(bent) if bent is not None else weights or 0,
+            loss=chosen,
+            budget=budget,
+            regularizer=regularizers.by_name(regularizer, strength),
+            method=method,
+            classes=_classes(bent) if classes is None else classes,
+            tolerance=None if tolerance is None else Tolerance(gradient=tolerance, curvature=curvature),
+            confidence=confidence,
+            calibration=calibration,
+            target=target,
+            inference=inference,
+            effect=effect,
+            schema=bent,
+            accuracy=accuracy,
+            auc=auc,
+            without_privacy=without_privacy,
+            standard_error=errors,
+        )
+
+    found = planned(budget)
+    reached = [wish.epsilon for wish in found.wishes if wish.epsilon is not None]
+    if epsilon is None and reached:
+        budget = replace(budget, epsilon=max(reached))
+        found = planned(budget)
     person = declared is not None and declared.person is not None
     times = schedule(every, span, budget, "person" if person else "record") if every and span else None
     weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
-    found = planner.plan(
-        n=rows,
-        dim=_width(declared) if declared is not None else weights or 0,
-        loss=chosen,
-        budget=budget,
-        regularizer=regularizers.by_name(regularizer, strength),
-        method=method,
-        classes=_classes(declared) if classes is None else classes,
-        tolerance=None if tolerance is None else Tolerance(gradient=tolerance, curvature=curvature),
-        confidence=confidence,
-        calibration=calibration,
-        target=target,
-        inference=inference,
-        effect=effect,
-        schema=declared,
-    )
     if html is not None:
         from sottovoce.cli.outputs import place_for
         from sottovoce.files import write
@@ -168,6 +224,22 @@ def plan(
         out.say(out.caveats(weak))
     if html is not None:
         out.say({"Wrote": html})
+
+
+def _errors(given: list[str]) -> dict[str, float]:
+    """Columns and the standard errors that are wanted of them."""
+    from sottovoce.errors import ParameterError
+
+    found: dict[str, float] = {}
+    for text in given:
+        term, _, error = text.rpartition("=")
+        try:
+            found[term] = float(error)
+        except ValueError:
+            term = ""
+        if not term:
+            raise ParameterError("--standard-error must be a column and a number, such as age=0.05.")
+    return found
 
 
 def _bent(

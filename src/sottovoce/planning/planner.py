@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -16,6 +17,7 @@ from sottovoce.methods.choice import chosen as choose
 from sottovoce.methods.forecast import QueryNoise, least
 from sottovoce.planning.accuracy import AccuracyForecast
 from sottovoce.planning.dry_run import DryRun
+from sottovoce.planning.wishes import Wish, wish_for_accuracy, wish_for_error
 from sottovoce.regularizers import L2
 from sottovoce.report.notebook import plan_panel
 from sottovoce.results.inference.expected import ExpectedErrors, expected_errors
@@ -97,10 +99,15 @@ class Plan:
     unit: str = "record"
     choice: str = ""
     accuracy: AccuracyForecast | None = None
+    wishes: tuple[Wish, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
-        raw = asdict(replace(self, noise=(), coefficients=None))
+        accuracy = None if self.accuracy is None else replace(self.accuracy, fine=())
+        raw = asdict(replace(self, noise=(), coefficients=None, wishes=(), accuracy=accuracy))
+        if accuracy is not None:
+            del raw["accuracy"]["fine"]
+        raw["wishes"] = [wish.to_dict() for wish in self.wishes]
         listed = None if self.coefficients is None else [line.to_dict() for line in self.coefficients.lines]
         return {**raw, "noise": [query.to_dict() for query in self.noise], "coefficients": listed}
 
@@ -121,6 +128,7 @@ class Plan:
             lines.insert(1, f"coefficient by coefficient, for records as declared:\n{self.coefficients}")
         elif self.accuracy is not None:
             lines.insert(1, str(self.accuracy))
+        lines[1:1] = map(str, self.wishes)
         if self.choice:
             lines.append(self.choice)
         if self.majorizer is not None:
@@ -161,6 +169,10 @@ def plan(
     inference: float = 0.0,
     effect: float | None = None,
     schema: Schema | None = None,
+    accuracy: float | None = None,
+    auc: float | None = None,
+    without_privacy: float | None = None,
+    standard_error: Mapping[str, float] | None = None,
 ) -> Plan:
     """Forecast a run from what is public: noise of every query, steps, and what can be certified.
 
@@ -170,7 +182,10 @@ def plan(
     tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe.
     With `inference`, the part of the budget for standard errors, the plan says which to expect, and with
     `effect`, per standard deviation of a column, how many records or which epsilon would show it. With a
-    `schema` it says so of every coefficient, and n counts persons if the schema names them."""
+    `schema` it says so of every coefficient, and n counts persons if the schema names them.
+
+    `accuracy` and `auc` are wanted of the model, where one without privacy has `without_privacy`, and
+    `standard_error` of columns, {"age": 0.05}: the plan says which epsilon is expected to reach them."""
     from sottovoce.planning.timing import ProblemShape
 
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
@@ -230,6 +245,20 @@ def plan(
         if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
         else None,
     )
+    found = replace(
+        found,
+        wishes=_wishes(
+            found,
+            outline.problem,
+            budget,
+            inference,
+            schema,
+            loss.name,
+            {"accuracy": accuracy, "auc": auc},
+            without_privacy,
+            standard_error or {},
+        ),
+    )
     wanted = goal.tolerance
     if wanted is None:
         return found
@@ -257,6 +286,31 @@ def plan(
         minimal_n=records,
         paper_minimal_n=_papers(chosen, outline.problem, wanted, budget, confidence),
         nearest=nearest,
+    )
+
+
+def _wishes(
+    found: Plan,
+    problem: Problem,
+    budget: Budget,
+    kept: float,
+    schema: Schema | None,
+    loss: str,
+    accuracies: Mapping[str, float | None],
+    without: float | None,
+    errors: Mapping[str, float],
+) -> tuple[Wish, ...]:
+    named = {name: value for name, value in accuracies.items() if value is not None}
+    if named and found.accuracy is None:
+        raise ParameterError("accuracy is planned for two classes, the logistic loss and the default method.")
+    if without is not None and not named:
+        raise ParameterError("without_privacy goes with accuracy or auc, which are wanted beside it.")
+    return (
+        *(
+            wish_for_accuracy(value, without, found.n, found.dim, budget, kept, area=name == "auc")
+            for name, value in named.items()
+        ),
+        *(wish_for_error(*pair, schema, loss, problem, budget, kept) for pair in errors.items()),
     )
 
 

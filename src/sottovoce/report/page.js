@@ -14,6 +14,17 @@
   document.addEventListener("pointerdown", show);
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  // a plan's epsilon, moved: the chart's line and a sentence go with it
+  const slider = document.getElementById("epsilon");
+  if (slider) {
+    const places = slider.dataset.places.split(" "), sentences = slider.dataset.sentences.split("|");
+    const line = document.getElementById("here"), cost = document.getElementById("cost");
+    slider.addEventListener("input", () => {
+      line.setAttribute("x1", places[slider.value]);
+      line.setAttribute("x2", places[slider.value]);
+      cost.textContent = sentences[slider.value];
+    });
+  }
   // the styled tip replaces the browser's own; without this script the titles remain
   document.querySelectorAll("svg title").forEach((title) => title.remove());
 })();

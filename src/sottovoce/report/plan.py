@@ -53,7 +53,32 @@ def expected(forecast: AccuracyForecast, epsilon: float) -> str:
         element("h2", "Accuracy lost to privacy")
         + "".join(element("p", text(_sentence(line))) for line in str(forecast).splitlines())
         + figure(chart(forecast, epsilon), keys, "Points of accuracy lost, both scales logarithmic.")
+        + slider(forecast, epsilon)
     )
+
+
+def slider(forecast: AccuracyForecast, epsilon: float) -> str:
+    """An epsilon to move: the line of the chart goes with it, and a sentence says what it costs.
+
+    Without the script the sentence of this budget stands there."""
+    x = _across(forecast)
+    steps = [(x.place(one.epsilon), f"\u03b5 = {one.epsilon:.2g}: {one}") for one in forecast.fine]
+    if not steps:
+        return ""
+    nearest = min(range(len(steps)), key=lambda place: abs(math.log(forecast.fine[place].epsilon / epsilon)))
+    moved = element(
+        "input",
+        id="epsilon",
+        type="range",
+        min=0,
+        max=len(steps) - 1,
+        value=nearest,
+        aria_label="epsilon",
+        data_places=" ".join(f"{place:.1f}" for place, _ in steps),
+        data_sentences="|".join(sentence for _, sentence in steps),
+    )
+    said = element("output", text(f"\u03b5 = {epsilon:.2g}: {forecast.here}"), id="cost", for_="epsilon")
+    return element("p", moved.removesuffix("</input>"), class_="slider") + element("p", said)
 
 
 def chart(forecast: AccuracyForecast, epsilon: float) -> str:
@@ -61,7 +86,7 @@ def chart(forecast: AccuracyForecast, epsilon: float) -> str:
     found = sorted(
         {one.epsilon: one for one in (*forecast.over_epsilon, forecast.here)}.values(), key=_epsilon
     )
-    x = axes.sideways(found[0].epsilon, found[-1].epsilon, logarithmic=True)
+    x = _across(forecast)
     y = axes.upward(_LEAST, max(100 * one.high for one in found), logarithmic=True)
 
     def line(values: list[float]) -> list[str]:
@@ -73,7 +98,7 @@ def chart(forecast: AccuracyForecast, epsilon: float) -> str:
     marks = (
         element("g", element("polygon", points=" ".join(band)), class_="band")
         + element("polyline", class_="line", points=" ".join(line([one.typical for one in found])))
-        + element("line", class_="bound", x1=at, x2=at, y1=axes.TOP, y2=axes.HEIGHT - axes.BOTTOM)
+        + element("line", class_="bound", id="here", x1=at, x2=at, y1=axes.TOP, y2=axes.HEIGHT - axes.BOTTOM)
     )
     drawn = axes.frame(
         x,
@@ -90,6 +115,11 @@ def chart(forecast: AccuracyForecast, epsilon: float) -> str:
         role="img",
         aria_label=f"Accuracy lost over epsilon: {points(forecast.here.typical)} points at {number(epsilon)}",
     )
+
+
+def _across(forecast: AccuracyForecast) -> axes.Scale:
+    found = [one.epsilon for one in (*forecast.over_epsilon, forecast.here)]
+    return axes.sideways(min(found), max(found), logarithmic=True)
 
 
 def points(share: float) -> str:
