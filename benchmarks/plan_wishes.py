@@ -1,0 +1,76 @@
+"""Whether the epsilon that `plan --accuracy` names reaches the accuracy, and half of it does not.
+
+    python -m benchmarks.plan_wishes FOLDER [TABLES]
+
+For each table of the folder (NAME.csv and NAME.toml, two classes; the first TABLES by name) the wish is the
+accuracy of the minimizer without noise, on rows held out, less one point. The plan is told n, the number of
+weights, delta and the accuracy without privacy, and names an epsilon; ten fits are made at it and ten at half
+of it, noise simulated. A fit reaches the wish if its accuracy on the rows held out does. Lines are kept in
+benchmarks/results/plan-wishes.jsonl as they come, and a table that is there is not fitted again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import sottovoce as sv
+from benchmarks.plan_accuracy import _accuracy, other
+from sottovoce.planning.wishes import wish_for_accuracy
+
+FITS, POINTS = 10, 0.01
+KEPT = Path(__file__).parent / "results" / "plan-wishes.jsonl"
+
+
+def main() -> None:
+    paths = sorted(Path(sys.argv[1]).glob("*.toml"))[: int(sys.argv[2]) if len(sys.argv) > 2 else None]
+    done = {json.loads(line)["table"] for line in KEPT.read_text().splitlines()} if KEPT.exists() else set()
+    with KEPT.open("a", encoding="utf-8") as kept:
+        for path in paths:
+            if path.stem not in done:
+                kept.write(json.dumps(judged(path)) + "\n")
+                kept.flush()
+    found = [json.loads(line) for line in KEPT.read_text().splitlines()]
+    for line in found:
+        print(
+            f"{line['table']:14} n {line['n']:6} weights {line['dim']:3} without {line['without']:.4f} epsilon "
+            f"{line['epsilon']:.3g}: reached by {line['at']} of {FITS}, at half by {line['half']}"
+        )
+    enough = sum(line["at"] >= 0.8 * FITS for line in found)
+    fails = sum(line["half"] <= 0.5 * FITS for line in found)
+    runs = FITS * len(found)
+    print(
+        f"{sum(line['at'] for line in found)} of {runs} runs reach it at the named epsilon, "
+        f"{sum(line['half'] for line in found)} at half of it; tables with eight of ten: {enough} of {len(found)}, "
+        f"where half fails in half of the runs: {fails}"
+    )
+
+
+def judged(path: Path) -> dict[str, object]:
+    table = other(path)
+    without = _accuracy(table, table.best[0])
+    budget = sv.Budget(1.0, table.delta)
+    wish = wish_for_accuracy(without - POINTS, without, table.n, table.X.shape[1], budget, 0.0, area=False)
+    assert wish.epsilon is not None
+
+    def reached(epsilon: float, seeds: range) -> int:
+        asked = sv.Budget(epsilon, table.delta)
+        fits = (sv.minimize(table.risk, budget=asked, simulate=seed).weights for seed in seeds)
+        return int(np.sum([_accuracy(table, weights) >= without - POINTS for weights in fits]))
+
+    return {
+        "table": path.stem,
+        "n": table.n,
+        "dim": table.X.shape[1],
+        "without": without,
+        "epsilon": wish.epsilon,
+        "at": reached(wish.epsilon, range(FITS)),
+        "half": reached(0.5 * wish.epsilon, range(100, 100 + FITS)),
+    }
+
+
+if __name__ == "__main__":
+    main()
