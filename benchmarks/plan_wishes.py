@@ -36,17 +36,14 @@ def main() -> None:
     found = [json.loads(line) for line in KEPT.read_text().splitlines()]
     for line in found:
         print(
-            f"{line['table']:14} n {line['n']:6} weights {line['dim']:3} without {line['without']:.4f} epsilon "
-            f"{line['epsilon']:.3g}: reached by {line['at']} of {FITS}, at half by {line['half']}"
+            f"{line['table']:14} n {line['n']:6} weights {line['dim']:3} without {line['without']:.4f} "
+            f"epsilon {line['epsilon']:.3g}: reached by {line['at']} of {FITS}, at half by {line['half']}"
         )
+    at, half = (sum(line[name] for line in found) for name in ("at", "half"))
     enough = sum(line["at"] >= 0.8 * FITS for line in found)
     fails = sum(line["half"] <= 0.5 * FITS for line in found)
-    runs = FITS * len(found)
-    print(
-        f"{sum(line['at'] for line in found)} of {runs} runs reach it at the named epsilon, "
-        f"{sum(line['half'] for line in found)} at half of it; tables with eight of ten: {enough} of {len(found)}, "
-        f"where half fails in half of the runs: {fails}"
-    )
+    print(f"of {FITS * len(found)} runs {at} reach it at the named epsilon, {half} at half of it")
+    print(f"of {len(found)} tables {enough} in eight of ten runs; on {fails} half fails in half of them")
 
 
 def judged(path: Path) -> dict[str, object]:
