@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
     from sottovoce.estimators.linear import PrivateClassifier
+    from sottovoce.estimators.module import fit_torch
     from sottovoce.estimators.regressor import PrivateRegressor
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
@@ -49,6 +50,7 @@ _HOMES = {
     "Stop": "sottovoce.results.result",
     "Tolerance": "sottovoce.results.result",
     "fit": "sottovoce.fitting",
+    "fit_torch": "sottovoce.estimators.module",
     "minimize": "sottovoce.training",
     "plan": "sottovoce.planning.planner",
 }
@@ -78,6 +80,7 @@ __all__ = [
     "errors",
     "evaluation",
     "fit",
+    "fit_torch",
     "losses",
     "methods",
     "minimize",

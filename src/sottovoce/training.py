@@ -157,7 +157,7 @@ def minimize(
             weights = weights[: settled.problem.dim]
         else:
             settled, opening = risk, ()
-        with watching(progress, chosen.name, run.mu_squared_left) as watch:
+        with watching(progress, chosen.name, run.mu_squared_left, chosen.pace(problem)) as watch:
             outcome = _looking(chosen, risk, asking).run(asking(settled), weights, goal, watch)
         if isinstance(risk, StagedRisk):
             settled = risk.current
@@ -182,7 +182,7 @@ def minimize(
         lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
     )
     caveats = [*problem.caveats, *filter(None, [guarantee.caveat])]
-    if run.cut_short:
+    if run.cut_short or outcome.stop is Stop.INTERRUPTED:
         caveats.append(
             f"the run ended short of its plan after {100.0 * run.units_spent / run.units_cap:.3g} % of its "
             "budget: this is the best model its answers allow, not the one that was planned"

@@ -48,6 +48,7 @@ class QueryKind(StrEnum):
     SCORES = "score moment"
     INFORMATION = "information"
     RESIDUAL_BANDS = "residual bands"
+    GRADIENT_BANDS = "gradient norm bands"
     TRIALS = "trial differences"
     GRADIENT_NORM = "gradient norm"
     EIGENVALUE = "smallest eigenvalue"

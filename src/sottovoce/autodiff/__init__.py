@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 __all__ = ["TorchRisk"]
 
 
+def without_torch(what: str) -> ModuleNotFoundError:
+    """What to say where PyTorch is not installed."""
+    return ModuleNotFoundError(
+        f"{what} needs PyTorch. Install it with: pip install 'sottovoce[torch]'", name="torch"
+    )
+
+
 def __getattr__(name: str) -> Any:
     if name != "TorchRisk":
         raise AttributeError(f"module 'sottovoce.autodiff' has no attribute {name!r}")
@@ -18,9 +25,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as missing:
         if missing.name != "torch":
             raise
-        raise ModuleNotFoundError(
-            "TorchRisk needs PyTorch. Install it with: pip install 'sottovoce[torch]'", name="torch"
-        ) from None
+        raise without_torch(name) from None
     globals()[name] = TorchRisk
     return TorchRisk
 

@@ -10,7 +10,12 @@ MARGIN = 2.0**-30
 
 
 def clipped_sum(terms: Tensor, limit: float, shares: Tensor) -> Tensor:
-    """Sum over the first dimension of terms cut to norm `limit` (Frobenius for matrices), in float64.
+    """Sum over the first dimension of terms cut to norm `limit` (Frobenius for matrices), in float64."""
+    return clipped_and_counted(terms, limit, shares)[0]
+
+
+def clipped_and_counted(terms: Tensor, limit: float, shares: Tensor) -> tuple[Tensor, Tensor]:
+    """That sum, and the sum of shares, half of each: added where a term was not cut, taken off where it was.
 
     A term whose norm is not finite, by NaN, infinity or overflow, counts as zero. Whether a term is cut
     depends on that term alone, so replacing an example moves the sum by at most twice the limit. So does
@@ -22,7 +27,20 @@ def clipped_sum(terms: Tensor, limit: float, shares: Tensor) -> Tensor:
     flat = torch.where(usable[:, None], flat, 0.0)
     allowed = limit * (1.0 - MARGIN)
     factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
-    return ((factors * shares) @ flat).reshape(terms.shape[1:])
+    return ((factors * shares) @ flat).reshape(terms.shape[1:]), counted(norms, limit, shares)
+
+
+def counted(norms: Tensor, limit: float, shares: Tensor) -> Tensor:
+    """Sum of shares, half of each: added where a norm is within the limit, taken off elsewhere."""
+    return torch.where(norms <= limit, 0.5 * shares, -0.5 * shares).sum()
+
+
+def banded(norms: Tensor, edges: Tensor, shares: Tensor) -> Tensor:
+    """Sum of shares for each band: above the first edge, between two, at most the last. What is not finite
+    counts in none."""
+    bands = (norms[:, None] <= edges).sum(1)
+    usable = torch.where(torch.isfinite(norms), shares, 0.0)
+    return torch.zeros(len(edges) + 1, dtype=torch.float64, device=norms.device).index_add_(0, bands, usable)
 
 
 def clipped_numbers(terms: Tensor, low: float, high: float, shares: Tensor) -> float:

@@ -22,14 +22,14 @@ import copy
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.nn import functional
 
-from sottovoce.autodiff.clipping import MARGIN, clipped_sum
+from sottovoce.autodiff.clipping import MARGIN, banded, clipped_sum, counted
 from sottovoce.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ REACH = 16.0
 _TINY = 2.0**-500
 
 Held = dict[str, Tensor]
+T = TypeVar("T")
 Apply = Callable[[Tensor, Held], Tensor]
 
 
@@ -135,7 +136,7 @@ class Fused:
         coarse = 1e-3 if flat.dtype != torch.float64 else 1e-9
         shares = torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64, device=flat.device)
         try:
-            found = [self._summed(flat, x, y, limit, shares) for limit in (1e30, 1e-3)]
+            found = [self._summed(flat, x, y, limit, shares)[0] for limit in (1e30, 1e-3)]
         except Exception:
             return False
         plain = terms.gradients(flat, x, y)
@@ -157,28 +158,23 @@ class Fused:
 
     def clipped_sum(
         self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: tuple[Tensor, Tensor]
-    ) -> Tensor:
-        """Sum of gradients cut to norm `limit`, each times its share, in float64; one that is not finite
-        counts as zero.
-
-        So does one on which layers or loss raise, which is found out from that example alone: a made-up one
-        takes its place."""
-        with suppress(Exception):
-            return self._summed(flat, x, y, limit, shares)
-        x, y, shares = x.clone(), y.clone(), shares.clone()
-        for i in range(len(x)):
-            try:
-                self._summed(flat, x[i : i + 1], y[i : i + 1], limit, shares[i : i + 1])
-            except Exception:
-                (x[i], y[i]), shares[i] = filler, 0.0
-        with suppress(Exception):
-            return self._summed(flat, x, y, limit, shares)
-        raise DataError(
-            "the module or the loss raised an error; its message is withheld, as it may quote data. Try them "
-            "on made-up examples of the same shapes."
+    ) -> tuple[Tensor, Tensor]:
+        """Sum of gradients cut to norm `limit`, each times its share, in float64, one that is not finite
+        counting as zero; and how many were cut (`clipping.counted`)."""
+        return _where_it_works(
+            lambda x, y, shares: self._summed(flat, x, y, limit, shares), x, y, shares, filler
         )
 
-    def _summed(self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor) -> Tensor:
+    def banded(
+        self, flat: Tensor, x: Tensor, y: Tensor, edges: Tensor, shares: Tensor, filler: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """Shares of the examples by the band in which the norm of their gradient lies."""
+        return _where_it_works(
+            lambda x, y, shares: banded(_norms(self._parts(flat, x, y)), edges, shares), x, y, shares, filler
+        )
+
+    def _parts(self, flat: Tensor, x: Tensor, y: Tensor) -> list[Part]:
+        """What each trained layer adds to the gradients."""
         outputs, met = self._forward(flat, x)
         loss = copy.deepcopy(self._loss)
 
@@ -187,8 +183,13 @@ class Fused:
 
         pulls = vmap(grad(one))(outputs.detach(), y)
         backs = torch.autograd.grad(outputs, [z for _, _, z in met], pulls)
-        parts = [stage.part(a, b.detach()) for (stage, a, _), b in zip(met, backs, strict=True) if stage.part]
-        norms = torch.stack([part.squares for part in parts]).sum(0).sqrt()
+        return [stage.part(a, b.detach()) for (stage, a, _), b in zip(met, backs, strict=True) if stage.part]
+
+    def _summed(
+        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        parts = self._parts(flat, x, y)
+        norms = _norms(parts)
         usable = torch.isfinite(norms)
         allowed = limit * (1.0 - MARGIN)
         factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
@@ -196,7 +197,9 @@ class Fused:
         found: dict[str, Tensor] = {}
         for part in parts:
             found.update(part.summed(factors))
-        return torch.cat([found[name].reshape(-1) for name in self._layout.names])
+        return torch.cat([found[name].reshape(-1) for name in self._layout.names]), counted(
+            norms, limit, shares
+        )
 
     def _forward(self, flat: Tensor, x: Tensor) -> tuple[Tensor, list[tuple[Stage, Tensor, Tensor]]]:
         """The outputs, and of each trained layer its inputs and its outputs, to differentiate by."""
@@ -209,6 +212,36 @@ class Fused:
                 met.append((stage, x.detach(), z))
             x = z
         return x, met
+
+
+def _norms(parts: list[Part]) -> Tensor:
+    """The norm of each example's gradient, all layers together."""
+    return torch.stack([part.squares for part in parts]).sum(0).sqrt()
+
+
+def _where_it_works(
+    compute: Callable[[Tensor, Tensor, Tensor], T],
+    x: Tensor,
+    y: Tensor,
+    shares: Tensor,
+    filler: tuple[Tensor, Tensor],
+) -> T:
+    """What is computed, with a made-up example of share 0 in the place of each on which layers or loss raise:
+    that is found out from the example alone."""
+    with suppress(Exception):
+        return compute(x, y, shares)
+    x, y, shares = x.clone(), y.clone(), shares.clone()
+    for i in range(len(x)):
+        try:
+            compute(x[i : i + 1], y[i : i + 1], shares[i : i + 1])
+        except Exception:
+            (x[i], y[i]), shares[i] = filler, 0.0
+    with suppress(Exception):
+        return compute(x, y, shares)
+    raise DataError(
+        "the module or the loss raised an error; its message is withheld, as it may quote data. Try them "
+        "on made-up examples of the same shapes."
+    )
 
 
 def _plain(layer: nn.Module) -> bool:

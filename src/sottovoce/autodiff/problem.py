@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.autodiff.bounds import ConstantBounds
 from sottovoce.errors import ParameterError
+from sottovoce.privacy.charges import norm_above
 from sottovoce.problem import Problem
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ DECLARED = (
     "steps are planned from constants that were declared or guessed from the clips (smoothness, Lipschitz "
     "Hessian, loss at the start): where they are too small, so is what the paper promises about them"
 )
+FOUND = (
+    "each example's gradient is clipped to a length that is found privately on the way, so the run follows a "
+    "clipped risk: no step is proven to decrease the loss you wrote"
+)
 PRODUCTS = (
     "curvature was searched by noisy products, which can find a direction that bends down but cannot show "
     "that there is none: the certified curvature is the clip alone"
@@ -32,9 +38,11 @@ class ClippedProblem(Problem):
     """Constants of a mean of clipped terms: `slope` is the gradient's clip, `curvature_high` the Hessian's.
 
     The radius is 1: an example moves the model's derivatives by no more than the clips, whatever its size.
-    `declared_smoothness` and `third` (paper: G and M) are the user's word, used for step lengths alone."""
+    `declared_smoothness` and `third` (paper: G and M) are the user's word, used for step lengths alone.
+    `declared`: whether the clips are; otherwise nothing is answered but gradients clipped as asked."""
 
     declared_smoothness: float
+    declared: bool = True
     clipped: bool = True
 
     @property
@@ -43,6 +51,8 @@ class ClippedProblem(Problem):
 
     @property
     def caveats(self) -> tuple[str, ...]:
+        if not self.declared:
+            return (FOUND,)
         return (CLIPPING, DECLARED, PRODUCTS) if self.matrix_free else (CLIPPING, DECLARED)
 
     def gap(self, start: Vector) -> float:
@@ -58,9 +68,25 @@ class ClippedBounds(ConstantBounds):
     A term depends on its example, its place and the public weights alone, and it is clipped in float64 after
     all rounding, so only the sum can err: `Arithmetic` with one block covers n terms in any order."""
 
+    problem: ClippedProblem
+
     def gradient_sensitivity(self, w: Vector) -> float:
+        self._require_declared()
         longest = self.problem.slope
         return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
+
+    def clipped_gradient(self, w: Vector, clip: float, weight: float) -> float:
+        """Gradients of norm at most `clip` beside `clip` `weight` times +-1/2: as one vector no longer than
+        clip sqrt(1 + weight^2/4), that may point anywhere."""
+        longest = clip * math.hypot(1.0, weight / 2.0) * (1.0 + 2.0**-40)
+        distance = self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
+        rounding = self.arithmetic.gradient(
+            slope=longest,
+            curvature=0.0,
+            weight_norm=0.0,
+            added=norm_above(self.problem.regularizer.gradient(w)),
+        )
+        return distance + 2.0 * rounding
 
     def hessian_sensitivity(self) -> float:
         self._require_on_matrices()
@@ -71,9 +97,10 @@ class ClippedBounds(ConstantBounds):
         return self.hessian_sensitivity()
 
     def value_sensitivity(self, weight_norm: float) -> float:
-        return self.problem.value_at_zero / self.problem.n
+        return self.highest(weight_norm) / self.problem.n
 
     def highest(self, weight_norm: float) -> float:
+        self._require_declared()
         return self.problem.value_at_zero
 
     def curvature_product(self, w: Vector) -> float:
@@ -95,8 +122,16 @@ class ClippedBounds(ConstantBounds):
 
     @property
     def _curvature_sensitivity(self) -> float:
+        self._require_declared()
         longest = self.problem.curvature_high
         return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
+
+    def _require_declared(self) -> None:
+        if not self.problem.declared:
+            raise ParameterError(
+                "this is asked of clipped terms, and no clips were declared. Declare them: "
+                "TorchRisk(..., gradient_clip=1.0, curvature_clip=1.0). Or take fit_torch, which finds one."
+            )
 
     def _pull(self, w: Vector) -> float:
         return float(abs(self.problem.regularizer.curvature(w)).max(initial=0.0))

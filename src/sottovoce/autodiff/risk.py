@@ -12,7 +12,7 @@ import torch
 from scipy import linalg
 
 from sottovoce.autodiff.claims import check_module, check_terms
-from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum
+from sottovoce.autodiff.clipping import banded, clipped_and_counted, clipped_numbers, clipped_sum
 from sottovoce.autodiff.examples import MOST_EXAMPLES, Examples
 from sottovoce.autodiff.fused import REACH
 from sottovoce.autodiff.line import TorchLine
@@ -47,6 +47,8 @@ class TorchRisk(Sealed):
     loss itself to [0, `loss_bound`]; what is not finite counts as zero. Answers are means of these. A clipped
     product is not linear in v: it is the bend of the clipped risk along v, example by example.
 
+    Without `gradient_clip` only methods that find one are taken (`ClippedAdam`).
+
     `data` = (inputs, targets), one row an example. `loss(outputs, targets)` gives one number an example.
     w is the vector of the module's trainable parameters, in the order of `named_parameters`; a run starts
     from the module's own, which must not depend on the data. Step lengths are planned from `smoothness` (G,
@@ -66,8 +68,8 @@ class TorchRisk(Sealed):
         loss: Loss,
         data: Any,
         *,
-        gradient_clip: float,
-        curvature_clip: float,
+        gradient_clip: float | None = None,
+        curvature_clip: float | None = None,
         regularizer: Regularizer = L2(0.0),  # noqa: B008 - L2 is frozen
         loss_bound: float = 1.0,
         smoothness: float | None = None,
@@ -138,7 +140,8 @@ class TorchRisk(Sealed):
         cut, kind = self._settings, type(self._template).__name__
         mean = "mean loss" if self._persons is None else "mean over persons, each the mean over its rows,"
         clips = f"gradient clipped to {cut.gradient_clip:g} and its curvature to {cut.curvature_clip:g}"
-        return f"{mean} of {kind} plus {self._regularizer!r}, each example's {clips}"
+        said = f", each example's {clips}" if cut.declared else ""
+        return f"{mean} of {kind} plus {self._regularizer!r}{said}"
 
     @cached_property
     def problem(self) -> ClippedProblem:
@@ -149,6 +152,7 @@ class TorchRisk(Sealed):
             dim=self.dim,
             radius=1.0,
             slope=cut.gradient_clip,
+            declared=cut.declared,
             curvature_low=cut.curvature_clip,
             curvature_high=cut.curvature_clip,
             third=cut.hessian_lipschitz,
@@ -189,17 +193,48 @@ class TorchRisk(Sealed):
 
     def gradient(self, w: Vector) -> Vector:
         """Mean of clipped gradients, plus r'(w). Exact: for the data's owner only."""
-        flat, limit = self._flat(w), self._settings.gradient_clip
+        return self._clipped(w, self._settings.gradient_clip)[0]
+
+    def clipped_gradient(self, w: Vector, clip: float, weight: float) -> Vector:
+        """Mean of gradients cut to norm `clip`, plus r'(w), and last `clip` `weight` times the mean of 1/2
+        for those that were not cut, -1/2 for others. Exact: for the data's owner only."""
+        gradient, unclipped = self._clipped(w, clip)
+        return np.append(gradient, clip * weight * unclipped)
+
+    def gradient_bands(self, w: Vector, edges: Vector) -> Vector:
+        """The part of examples whose gradient has a norm above the first edge, between two, and at most the
+        last. Exact: for the data's owner only."""
+        flat, filler = self._flat(w), self._terms.filler
+        ends = torch.from_numpy(np.array(edges)).to(self._settings.device)
+        total = torch.zeros(len(edges) + 1, dtype=torch.float64, device=self._settings.device)
+        for x, y, shares in self._gradient_pieces(flat):
+            if self._fused is not None:
+                total += self._fused.banded(flat, x, y, ends, shares, filler)
+            else:
+                norms = torch.linalg.vector_norm(self._terms.gradients(flat, x, y).double(), dim=1)
+                total += banded(norms, ends, shares)
+        found: Vector = total.cpu().numpy() / self.n
+        return found
+
+    def _clipped(self, w: Vector, limit: float) -> tuple[Vector, float]:
+        """Mean of gradients cut to norm `limit`, plus r'(w), and of their counts (`clipping.counted`)."""
+        flat, filler = self._flat(w), self._terms.filler
+        total = torch.zeros(self.dim, dtype=torch.float64, device=self._settings.device)
+        unclipped = 0.0
+        for x, y, shares in self._gradient_pieces(flat):
+            if self._fused is not None:
+                added, counts = self._fused.clipped_sum(flat, x, y, limit, shares, filler)
+            else:
+                added, counts = clipped_and_counted(self._terms.gradients(flat, x, y), limit, shares)
+            total += added
+            unclipped += float(counts)
+        gradient = total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
+        return gradient, unclipped / self.n
+
+    def _gradient_pieces(self, flat: Tensor) -> Iterator[Piece]:
         if self._fused is None:
-            total = self._total(lambda x, y: self._terms.gradients(flat, x, y), limit, (self.dim,))
-        else:
-            x, y = self._terms.filler
-            total = torch.zeros(self.dim, dtype=torch.float64, device=self._settings.device)
-            for piece in self._pieces(self._fused.entries(flat, x), REACH):
-                total += self._fused.clipped_sum(
-                    flat, piece.inputs, piece.targets, limit, piece.shares, (x, y)
-                )
-        return total.cpu().numpy() / self.n + self._regularizer.gradient(np.asarray(w))
+            return self._pieces(self.dim)
+        return self._pieces(self._fused.entries(flat, self._terms.filler[0]), REACH)
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
         """Refused: what is clipped here is the gradient."""
@@ -310,8 +345,9 @@ class TorchRisk(Sealed):
         return total
 
     def __repr__(self) -> str:
+        cut = self._settings
+        clips = f", gradient_clip={cut.gradient_clip:g}, curvature_clip={cut.curvature_clip:g}"
         return (
-            f"TorchRisk({type(self._template).__name__}, n={self.n}, dim={self.dim}, "
-            f"gradient_clip={self._settings.gradient_clip:g}, "
-            f"curvature_clip={self._settings.curvature_clip:g})"
+            f"TorchRisk({type(self._template).__name__}, n={self.n}, dim={self.dim}"
+            f"{clips if cut.declared else ''})"
         )

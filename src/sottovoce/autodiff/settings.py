@@ -26,6 +26,7 @@ _ACTIVATIONS = 64
 class Settings:
     """Public numbers: nothing here may come from the data."""
 
+    declared: bool
     gradient_clip: float
     curvature_clip: float
     loss_bound: float
@@ -38,11 +39,17 @@ class Settings:
 
     @classmethod
     def of(cls, *, smoothness: float | None, hessian_lipschitz: float | None, **given: Any) -> Settings:
-        """Declared values with the missing ones filled in from the clips.
+        """Declared values with the missing ones filled in from the clips, which are declared both or not.
 
         The only constant of the Hessian's change that two clips can give in the right units is their
         curvature^2 / slope."""
-        for name in ("gradient_clip", "curvature_clip", "loss_bound", "memory"):
+        clips = ("gradient_clip", "curvature_clip")
+        given["declared"] = given["gradient_clip"] is not None
+        if given["declared"] is not (given["curvature_clip"] is not None):
+            raise ParameterError("declare gradient_clip and curvature_clip, or neither.")
+        if not given["declared"]:
+            given |= dict.fromkeys(clips, 1.0)
+        for name in (*clips, "loss_bound", "memory"):
             given[name] = _positive(name, given[name])
         if smoothness is None:
             smoothness = given["curvature_clip"]

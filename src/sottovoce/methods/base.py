@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.steps import Step
     from sottovoce.problem import Problem
     from sottovoce.queries import Answer, Derivatives, Queries
+    from sottovoce.report.progress import Pace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +227,10 @@ class Method(ABC):
     def forms_hessians(self, problem: Problem, goal: Goal) -> bool:
         """Whether a run may ask for a Hessian as a matrix, or for its smallest eigenvalue."""
         return False
+
+    def pace(self, problem: Problem) -> Pace | None:
+        """How many steps are planned, for whoever watches; None where that depends on answers."""
+        return None
 
     def forecaster(self) -> Forecaster:
         """What a budget buys of this method, from its own prices, without data."""

@@ -5,6 +5,7 @@ and no others, so a method cannot bring one with a bound of its own."""
 
 from sottovoce.queries.asking import Derivatives, Queries
 from sottovoce.queries.base import Answer, AtWeights, Form, Query
+from sottovoce.queries.clipped import ClippedGradient, GradientBands
 from sottovoce.queries.derivatives import (
     CurvatureProduct,
     Gradient,
@@ -26,12 +27,14 @@ __all__ = [
     "Answer",
     "AtWeights",
     "Backtrack",
+    "ClippedGradient",
     "ColumnMeans",
     "ColumnMoments",
     "CurvatureProduct",
     "Derivatives",
     "Form",
     "Gradient",
+    "GradientBands",
     "GradientNorm",
     "Gram",
     "GramDiagonal",

@@ -46,6 +46,7 @@ class Stop(enum.StrEnum):
     FINISHED = "the planned steps were taken and the budget was spent on the best model it buys"
     STEPS_EXHAUSTED = "the planned steps were taken without reaching the tolerance"
     OUT_OF_BUDGET = "the next query would exceed the privacy budget"
+    INTERRUPTED = "the run was interrupted before its planned steps were taken"
     CUT_SHORT = "the run ended short of its plan: the ledger or the lattice of its noise refused a query"
 
 

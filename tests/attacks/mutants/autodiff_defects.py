@@ -10,14 +10,14 @@ RUNS = "tests/autodiff/test_runs.py"
 CLIPPING = (
     Mutant(
         "clipping dropped",
-        "autodiff.clipping:clipped_sum",
+        "autodiff.clipping:clipped_and_counted",
         "torch.clamp(_, max=1.0)",
         "torch.clamp(_, min=1.0, max=1.0)",
         SENSITIVITY,
     ),
     Mutant(
         "terms that are not finite let through",
-        "autodiff.clipping:clipped_sum",
+        "autodiff.clipping:clipped_and_counted",
         "torch.isfinite(norms)",
         "torch.ones_like(norms, dtype=torch.bool)",
         SENSITIVITY,
@@ -125,14 +125,14 @@ LAYERS = (
     ),
     Mutant(
         "an example that raises counts as the one in its place",
-        "autodiff.fused:Fused.clipped_sum",
+        "autodiff.fused:_where_it_works",
         "((x[i], y[i]), shares[i]) = (filler, 0.0)",
         "(x[i], y[i]) = filler",
         f"{_FUSED} -k raises",
     ),
     Mutant(
         "clipped by layers without the last one",
-        "autodiff.fused:Fused._summed",
+        "autodiff.fused:_norms",
         "torch.stack([part.squares for part in parts]).sum(0).sqrt()",
         "torch.stack([part.squares for part in parts[:1]]).sum(0).sqrt()",
         f"{_FUSED} -k example_by_example",
