@@ -127,7 +127,7 @@ def test_complex_buffers_have_no_place_in_a_file(fitted: TrainedModule, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Any, str]] = {
     "batch norm": (lambda: torch.nn.Sequential(network(), torch.nn.BatchNorm1d(3)), "GroupNorm"),
     "dropout": (lambda: torch.nn.Sequential(network(), torch.nn.Dropout(0.1)), "eval"),
     "frozen": (lambda: network().requires_grad_(False), "nothing to train"),
@@ -184,7 +184,7 @@ def test_a_run_with_a_ledger_file_goes_on_where_it_was_interrupted(tmp_path: Any
     with interrupted_after(20), pytest.raises(KeyboardInterrupt):
         fit_torch(network(), models.cross_entropy, data, budget, ledger=ledger)
     assert len(ledger.history) == 21
-    run = ledger.history[-1].run
+    run = ledger.history[-1].run_id
     found = fit_torch(network(), models.cross_entropy, data, budget, ledger=ledger, resume=run)
     assert len(ledger.history) == 1 + ClippedAdam().steps
     assert found.result.stop is sv.Stop.FINISHED

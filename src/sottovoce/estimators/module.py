@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.resuming import Resume
     from sottovoce.autodiff.terms import Loss
-    from sottovoce.result import Result
+    from sottovoce.results.result import Result
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
-from sottovoce.certificate import Levels
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.base import Goal, Method, State
 from sottovoce.methods.steps import Step
 from sottovoce.queries import ClippedGradient, GradientBands
 from sottovoce.queries.clipped import EDGES, HIGHEST, LOWEST
 from sottovoce.report.progress import Pace
-from sottovoce.result import Outcome, Stop, TraceRow
+from sottovoce.results.certificate import Levels
+from sottovoce.results.result import Outcome, Stop, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -59,6 +59,60 @@ CLIPPING = (
     ),
 )
 
+_CLIPPED = "tests/autodiff/test_clipped_queries.py"
+
+FOUND_CLIPS = (
+    Mutant(
+        "a clipped gradient charged without its count",
+        "autodiff.problem:ClippedBounds.clipped_gradient",
+        "clip * math.hypot(1.0, weight / 2.0) * (1.0 + 2.0**-40)",
+        "clip * (1.0 + 2.0**-40)",
+        f"{_CLIPPED} -k attained",
+    ),
+    Mutant(
+        "a clipped gradient charged as if a record were added",
+        "autodiff.problem:ClippedBounds.clipped_gradient",
+        "self.relation.distance(diameter=2.0 * longest, norm=longest)",
+        "self.relation.distance(diameter=longest, norm=longest)",
+        f"{_CLIPPED} -k replacing",
+    ),
+    Mutant(
+        "examples counted by 1 instead of by halves",
+        "autodiff.clipping:counted",
+        "torch.where(norms <= limit, 0.5 * shares, -0.5 * shares)",
+        "torch.where(norms <= limit, 1.0 * shares, 0.0 * shares)",
+        f"{_CLIPPED} -k leaving",
+    ),
+    Mutant(
+        "a person's examples counted one by one",
+        "autodiff.clipping:counted",
+        "torch.where(norms <= limit, 0.5 * shares, -0.5 * shares)",
+        "torch.where(norms <= limit, 0.5, -0.5)",
+        f"{_CLIPPED} -k person",
+    ),
+    Mutant(
+        "a person's examples put into bands one by one",
+        "autodiff.clipping:banded",
+        "torch.where(torch.isfinite(norms), shares, 0.0)",
+        "torch.where(torch.isfinite(norms), 1.0, 0.0).double()",
+        f"{_CLIPPED} -k person",
+    ),
+    Mutant(
+        "bands of gradient norms charged as one number",
+        "queries.clipped:GradientBands.sensitivity",
+        "bounds.mean(diameter=2.0**0.5, norm=1.0)",
+        "bounds.mean(diameter=1.0, norm=1.0)",
+        f"{_CLIPPED} -k attained",
+    ),
+    Mutant(
+        "the clip that is asked for not used",
+        "autodiff.risk:TorchRisk.clipped_gradient",
+        "self._clipped(w, clip)",
+        "self._clipped(w, 50.0)",
+        f"{_CLIPPED} -k replacing",
+    ),
+)
+
 _STATE = "tests/autodiff/test_state.py"
 
 STATE = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.mutants.accounting_defects import FILE, FILTER, PRICES
 from tests.attacks.mutants.adapt_defects import ADAPT
-from tests.attacks.mutants.autodiff_defects import CLIPPING, LAYERS, STATE
+from tests.attacks.mutants.autodiff_defects import CLIPPING, FOUND_CLIPS, LAYERS, STATE
 from tests.attacks.mutants.base_defects import BASE
 from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
@@ -58,6 +58,7 @@ _EVERYTHING = (
     *FILE,
     *FRONTS,
     *CLIPPING,
+    *FOUND_CLIPS,
     *STATE,
     *LAYERS,
     *LEVELS,

@@ -190,7 +190,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "an example counts 1 whoever it is of",
-        "autodiff.clipping:clipped_sum",
+        "autodiff.clipping:clipped_and_counted",
         "factors * shares",
         "factors * (shares > 0)",
         TORCH,
