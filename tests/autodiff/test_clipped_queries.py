@@ -90,6 +90,10 @@ def test_the_charges_are_attained() -> None:
     gone = np.linalg.norm(query.exact(up) - query.exact(up.subset(np.array([1, 2, 3]), 4)))
     assert gone == pytest.approx(query.sensitivity(zeroed), rel=1e-6)
     assert gone == pytest.approx(clip / 4 * np.hypot(1.0, COUNTED / 2.0), rel=1e-6)
+    whole = ClippedGradient(w, 500.0 * (1.0 + 1e-9))
+    gone = np.linalg.norm(whole.exact(up) - whole.exact(up.subset(np.array([1, 2, 3]), 4)))
+    assert whole.unclipped(whole.exact(up)) == pytest.approx(1.0)
+    assert gone == pytest.approx(whole.sensitivity(zeroed), rel=1e-6)
     apart = np.linalg.norm(bands.exact(up) - bands.exact(short))
     assert apart == pytest.approx(bands.sensitivity(up.bounds), rel=1e-6)
 
@@ -106,6 +110,22 @@ def test_a_person_moves_an_answer_no_further_than_an_example(made) -> None:  # t
     for query in (ClippedGradient(w, 0.3), GradientBands(w)):
         moved = np.linalg.norm(np.asarray(query.exact(here)) - np.asarray(query.exact(there)))
         assert 0.0 < moved <= query.sensitivity(here.bounds)
+
+
+@pytest.mark.parametrize("made", [fused, mapped])
+def test_a_person_of_many_examples_counts_once(made) -> None:  # type: ignore[no-untyped-def]
+    """A hundred examples that are not cut, against as many that are."""
+    A, y = models.phase_data(105, 3, seed=1)
+    keys = np.maximum(np.arange(105) - 99, 0)
+    short, long = A.copy(), A.copy()
+    short[:100], long[:100] = 1e-6, 1e3
+    here, there = (made(X, y, groups=keys, persons=6) for X in (short, long))
+    w = here.start + 0.3
+    query = ClippedGradient(w, 100.0)
+    counts = [query.unclipped(query.exact(risk)) for risk in (here, there)]
+    assert counts == pytest.approx([1.0, 5.0 / 6.0])
+    moved = np.linalg.norm(query.exact(here) - query.exact(there))
+    assert moved <= query.sensitivity(here.bounds)
 
 
 def test_both_ways_of_computing_agree() -> None:

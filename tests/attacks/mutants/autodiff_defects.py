@@ -81,7 +81,7 @@ FOUND_CLIPS = (
         "autodiff.clipping:counted",
         "torch.where(norms <= limit, 0.5 * shares, -0.5 * shares)",
         "torch.where(norms <= limit, 1.0 * shares, 0.0 * shares)",
-        f"{_CLIPPED} -k leaving",
+        f"{_CLIPPED} -k attained",
     ),
     Mutant(
         "a person's examples counted one by one",
