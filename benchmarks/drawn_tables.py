@@ -9,11 +9,11 @@ The rule, written before the first run. Tables are gone through by package and n
 letters. A table is taken if
 
 - it has 3,000 to 500,000 records without missing cells and 4 to 60 columns,
-- a column of it takes exactly two values, each in at least a twentieth of the records; the last such column by
-  place is what is predicted, the value that sorts last being the positive one,
-- at least three other columns are left: numbers of more than ten values, within ranges that are the least and
-  the largest value rounded outwards to one digit; other columns of two to thirty values as categories. Columns
-  of other kinds, row numbers and columns that alone tell the answer for every record are left out,
+- a column of it takes exactly two values, each in at least a twentieth of the records; the last such column
+  by place is what is predicted, the value that sorts last being the positive one,
+- at least three other columns are left: numbers of more than ten values, within ranges that are the least
+  and the largest value rounded outwards to one digit; other columns of two to thirty values as categories.
+  Columns of other kinds, row numbers and those that alone tell the answer for every record are left out,
 - no table of its name was taken before, and none of its name is in `OTHERS`, where constants were chosen or
   ranges widened.
 
@@ -56,7 +56,7 @@ def drawn(frame: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
     if not 4 <= frame.shape[1] <= 60 or len(frame) > MOST:
         return None
     frame = frame.dropna().reset_index(drop=True)
-    if not FEWEST <= len(frame):
+    if len(frame) < FEWEST:
         return None
     frame.columns = [str(name) for name in frame.columns]
     answers = [name for name in frame if _is_answer(frame[name])]
@@ -87,10 +87,10 @@ def _is_answer(column: pd.Series) -> bool:
 
 def _declared(column: pd.Series) -> str:
     """The column's section of the schema; empty where it is of another kind."""
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        if column.nunique() > 10:
-            low, high = _rounded(float(column.min()), -1), _rounded(float(column.max()), 1)
-            return f'type = "numeric"\nlow = {low!r}\nhigh = {high!r}\n' if low < high else ""
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if number and column.nunique() > 10:
+        low, high = _rounded(float(column.min()), -1), _rounded(float(column.max()), 1)
+        return f'type = "numeric"\nlow = {low!r}\nhigh = {high!r}\n' if low < high else ""
     if pd.api.types.is_datetime64_any_dtype(column) or not 2 <= column.nunique() <= 30:
         return ""
     listed = ", ".join(_quoted(str(value)) for value in sorted(column.astype(str).unique()))
