@@ -220,3 +220,25 @@ def test_the_ledgers_cap_spent_and_left_are_told_where_they_are_known() -> None:
 
 def test_an_accuracy_that_was_not_measured_is_not_passed_over() -> None:
     assert "How good it is was not measured" in render(private(), clock=clock)
+
+
+@pytest.mark.parametrize("simulate", [None, 3])
+def test_every_question_of_an_evaluator_is_answered_from_the_result(simulate: int | None) -> None:
+    """In the order of SP 800-226; what differs between runs is said as it is."""
+    from sottovoce.report.hazards import YOURS, hazards, technical
+
+    result = private(simulate=simulate)
+    page, groups = render(result, clock=clock), hazards(result, Card())
+    places = [page.index(title) for title in groups]
+    assert places == sorted(places)
+    answers = [one for group in groups.values() for one in group]
+    assert all(one.asked.endswith("?") and one.told.endswith((".", "!")) for one in answers)
+    assert ("Nothing is promised" in answers[0].told) is (simulate is not None)
+    assert "No ledger counted" in answers[3].told
+    counted = hazards(result, Card(account="3 % is spent."))["Parameters and unit of privacy"][3]
+    assert "3 % is spent." in counted.told
+    blank = [one.asked for one in technical(result, Card()) if YOURS in one.told]
+    named = Card(purpose="pricing", contact="me")
+    filled = [one.asked for one in technical(result, named) if YOURS in one.told]
+    assert set(filled) < set(blank)
+    assert len(filled) <= 4

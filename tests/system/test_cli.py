@@ -356,3 +356,18 @@ def test_an_audit_says_what_it_proved_and_fails_when_the_claim_is_refuted(
     assert shown.code == code
     assert "audit of majorize" in shown.out
     assert json.loads(run("audit", "--json").out)["flagged"] is (code == 1)
+
+
+def test_without_the_studies_their_command_says_where_they_are_whatever_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sottovoce.cli import studies
+
+    monkeypatch.setattr(studies, "find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "sys.argv", ["sottovoce", "reproduce", "ijcnn1", "--methods", "majorize", "-o", "out"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    assert "not part of the wheel" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from sottovoce.errors import DataError
 def register(app: typer.Typer) -> None:
     """Add the command of the studies, or one that says where to find them."""
     if find_spec("sottovoce_studies") is None:
-        app.command()(reproduce)
+        app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(reproduce)
         return
     from sottovoce_studies.command import ManyValues
     from sottovoce_studies.command import reproduce as installed

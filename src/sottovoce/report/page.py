@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sottovoce.report import charts, words
+from sottovoce.report import charts, hazards, words
 from sottovoce.report.card import Card
 from sottovoce.report.coefficients import coefficients
 from sottovoce.report.curves import curves
@@ -28,6 +28,7 @@ SECTIONS = (
     ("coefficients", "Coefficients"),
     ("budget", "Where the budget went"),
     ("steps", "Step by step"),
+    ("hazards", "Questions of an evaluator"),
     ("card", "Model card"),
 )
 
@@ -48,6 +49,7 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
         "steps": _steps(result),
         **({"curves": curves(about)} if about.effects else {}),
         "coefficients": _behind_curves(coefficients(result, about), about),
+        "hazards": hazards.shown(result, about),
         "card": _card(result, about, clock().date().isoformat()),
     }
     shown = [(name, title) for name, title in SECTIONS if name in bodies]
@@ -289,7 +291,9 @@ def _card(result: Result, card: Card, today: str) -> str:
         ("This page", f"made on {today}"),
     )
     rows = "".join(element("dt", text(k)) + element("dd", text(v)) for k, v in facts if v)
-    return element("dl", rows, class_="card")
+    annex = element("summary", "Technical documentation (EU AI Act, Annex IV), as far as a run knows it")
+    more = element("details", annex + hazards.listed(hazards.technical(result, card)))
+    return element("dl", rows, class_="card") + more
 
 
 def _paragraphs(lines: list[str]) -> str:
