@@ -107,13 +107,28 @@ def divides_whole_numbers(t, y):
     return t // 2.0, t % 2.0, t
 
 
-def ends_early(t, y):
-    return t
+def adds_an_array(t, y):
+    return ARRAY + t, t, t
+
+
+def names_an_argument(t, y):
+    return max(t, HALF, key=abs), t, t
+
+
+def calls_a_number(t, y):
+    return HALF(t), t, t
+
+
+def raises_without_a_name(t, y):
+    if t > 3.0:
+        raise
+    return t, t, t
 
 
 REFUSED = [
     *(remembers, reads, draws, seeds, appends, undefined, raises, prints, arrays, casts, loops, defaults),
     *(calls_another, attribute, generator, asserts, divides_whole_numbers),
+    *(adds_an_array, names_an_argument, calls_a_number, raises_without_a_name),
     *(np.sin, "a name", len, lambda t: t, lambda t, y, *rest: (t, t, t), lambda t, y, *, z: (t, t, t)),
 ]
 

@@ -61,11 +61,11 @@ _UNBIASED = "tests/losses/test_unbiased.py"
 
 LIMITS = (
     Mutant(
-        "bound of a limited gradient once the limit instead of twice",
+        "slopes limited to half of what was asked for",
         "models.bounds:LinearBounds.limited",
         "self.loss.limited(limit)",
         "self.loss.limited(limit / 2)",
-        f"{_LIMITED} -k attained",
+        f"{_LIMITED} -k cut_the_same_slopes",
     ),
     Mutant(
         "slopes of a softmax limited in the bound and not in the gradient",
