@@ -43,7 +43,7 @@ from sottovoce.evaluation.measures import planned_entries
 from sottovoce.exports.forecast import coefficient_forecast, require_determined
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import declared_curves, may_bend
-from sottovoce.features.marginals import coded
+from sottovoce.features.marginals import coded, left_out
 from sottovoce.features.monotone import projected, require_projectable
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
@@ -224,6 +224,8 @@ def fit(
         def risk_over(declared: Schema) -> Risk | SoftmaxRisk:
             return _risk(read(declared), chosen, penalty)
 
+        if bent and (apart := left_out(schema)) is not None:
+            read(apart)
         risk = risk_over(coded(schema) if bent else schema)
         n = parting.n if parting is not None and share else risk.n
         whole = promise(n)

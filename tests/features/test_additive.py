@@ -132,6 +132,23 @@ def test_what_public_facts_refuse_is_refused_before_the_first_charge() -> None:
     assert not ledger.history
 
 
+@pytest.mark.parametrize(
+    "born",
+    [None, pa.array([True] * 500), pa.array(["1990-01-01"] * 499 + ["soon"])],
+    ids=["absent", "unfit", "bad"],
+)
+@pytest.mark.parametrize("kind", ["additive", "auto"])
+def test_a_column_without_marginals_is_read_before_the_first_charge(kind: str, born: Any) -> None:
+    """A year has no bins, so the rows that marginals are asked of do without it."""
+    ledger = Ledger(Budget(1.0, 1e-6))
+    year = DatePart("year", "year", column="born", low=1900, high=2000)
+    table = people(500) if born is None else people(500).append_column("born", born)
+    schema = replace(SCHEMA, columns=(*SCHEMA.columns, year))
+    with pytest.raises(sv.errors.DataError, match="born"):
+        sv.fit(table, schema, epsilon=1.0, delta=1e-6, model=kind, ledger=ledger)
+    assert not ledger.history
+
+
 def test_a_schema_without_numbers_is_trained_as_it_is() -> None:
     schema = replace(SCHEMA, columns=SCHEMA.columns[2:])
     options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "simulate": 0}

@@ -87,6 +87,14 @@ def coded(schema: Schema) -> Schema:
     return replace(schema, columns=columns, interactions=())
 
 
+def left_out(schema: Schema) -> Schema | None:
+    """The schema of the columns that `coded` leaves out, None where there are none.
+
+    A table that cannot be read by it is refused before the first charge, not once marginals are asked."""
+    apart = tuple(column for column in schema.columns if not _has_marginal(column))
+    return replace(schema, columns=apart, interactions=()) if apart else None
+
+
 def _has_marginal(column: Column) -> bool:
     return column.one_hot or isinstance(column, Numeric | Spline)
 

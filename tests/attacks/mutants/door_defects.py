@@ -156,4 +156,11 @@ READERS = (
         "False",
         f"{TYPES} -k one_name",
     ),
+    Mutant(
+        "columns without marginals first read after a charge",
+        "fitting:fit",
+        "bent and (apart := left_out(schema)) is not None",
+        "(apart := left_out(schema)) is not None and not bent",
+        "tests/features/test_additive.py -k before_the_first_charge",
+    ),
 )
