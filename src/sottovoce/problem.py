@@ -52,7 +52,8 @@ class Problem:
     `column_groups` were declared to have one scale; of the columns from start to stop of one of `indicators`
     a row has at most one other than 0, which then holds what the constant does.
     `matrix_free`: curvature is asked for by products with vectors, never as a matrix.
-    `unit`: whether there are n records or n persons, who may have several rows; `counted`: whether n persons
+    `unit`: whether there are n records or n persons, who may have several rows; `alone`: these persons are
+    records, of which several rows were made, and a promise is one for records; `counted`: whether n persons
     were counted, so that n is public only while nobody comes or goes; `gathered`: whether a person's rows are
     held in one place, where their scores can be summed.
     `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
@@ -84,10 +85,16 @@ class Problem:
     loss: str = ""
     limitable: bool = False
     unit: str = "record"
+    alone: bool = False
     counted: bool = False
     gathered: bool = True
     likelihood: bool = False
     shift: float = 0.0
+
+    @property
+    def promised_to(self) -> str:
+        """Whom a promise about this problem is for: every record, or every person with all their records."""
+        return "record" if self.alone else self.unit
 
     @classmethod
     def linear(

@@ -139,7 +139,7 @@ def minimize(
     run = account.start(
         budget,
         called,
-        unit=problem.unit,
+        unit=problem.promised_to,
         entries=planned_entries(problem),
         declared=facts,
         resume=Resume.of(resume),
@@ -283,9 +283,9 @@ def account_for(method: Method, problem: Problem, start: Vector, goal: Goal, bud
     """A ledger for this run alone, in the currency the method's queries have a price in."""
     amplified = method.amplified(problem, start, goal, budget)
     if not amplified:
-        return Ledger(budget, unit=problem.unit)
+        return Ledger(budget, unit=problem.promised_to)
     order = best_order(budget, amplified)
-    return Ledger(budget, currency="renyi", order=order, unit=problem.unit)
+    return Ledger(budget, currency="renyi", order=order, unit=problem.promised_to)
 
 
 def _require_counted(origin: Origin, ledger: Ledger | None, *, simulated: bool) -> None:

@@ -182,7 +182,7 @@ def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
         assert lines[term].low <= truth <= lines[term].high
     assert "hazard odds ratio" in str(model.summary(exp=True))
     assert "interval=(missing or other)" not in lines
-    assert model.result.guarantee.unit == "person"
+    assert model.result.guarantee.unit == "record"
     assert model.result.guarantee.n == 8_000
     rows = pd.DataFrame({"age": [60.0, 60.0], "arm": ["control", "treated"]})
     curves = model.survival_curves(rows, level=1.0 - 1e-6)
@@ -194,6 +194,21 @@ def test_hazard_ratios_and_curves_are_the_populations(model: sv.Model) -> None:
     assert (np.diff(model.survival(rows), axis=1) < 0.0).all()
     np.testing.assert_allclose(model.survival(rows), truth, atol=0.15)
     assert sv.Model.from_dict(json.loads(json.dumps(model.to_dict()))).schema == model.schema
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "zero-out"])
+def test_where_nobody_tells_whose_records_these_are_the_promise_is_for_records(relation: str) -> None:
+    """Several rows are made of one record; whether someone has two records is told nowhere."""
+    table, schema, budget = cohort(60, 1), declared({"grid": [90, 180]}), sv.Budget(1.0, 1e-6, relation)
+    ledger = sv.Ledger(budget)
+    alone = sv.fit(table, schema, budget=budget, method="majorize", ledger=ledger)
+    assert (ledger.unit, alone.result.guarantee.unit) == ("record", "record")
+    assert "person" not in str(alone.result.guarantee)
+    people = table.assign(patient=np.arange(60) // 2)
+    named = sv.fit(people, schema, budget=budget, method="majorize", person="patient", persons=40)
+    assert named.result.guarantee.unit == "person"
+    with pytest.raises(sv.errors.LedgerError, match="person"):
+        sv.fit(table, schema, budget=budget, method="majorize", ledger=sv.Ledger(budget, unit="person"))
 
 
 def test_a_report_shows_hazard_ratios_and_survival_with_bands(model: sv.Model) -> None:

@@ -170,6 +170,6 @@ class Trial:
         problem = risk.problem
         start = np.zeros(problem.dim)
         account = account_for(self.method, problem, start, self.goal, self.budget)
-        run = account.run(self.budget, "audit", unit=problem.unit)
+        run = account.run(self.budget, "audit", unit=problem.promised_to)
         oracle = Oracle(risk, run, noise, self.goal.calibration, entropy_for(seed))
         return self.method.run(oracle, start, self.goal, lambda row: None).weights

@@ -45,32 +45,57 @@ class Persons(Sealed):
     """The person of every row, as a number below n; -1 where the key is missing.
 
     `declared`: n was declared and not counted, as zero-out needs: the number of keys differs by one there.
-    `quota`: a row counts no more than one of so many, however few its person has."""
+    `quota`: a row counts no more than one of so many, however few its person has.
+    `alone`: these are records that several rows were made of, and nobody told whose records they are."""
 
-    __slots__ = ("_owners", "_quota", "_starts", "declared", "n")
+    __slots__ = ("_owners", "_quota", "_starts", "alone", "declared", "n")
 
     def __init__(
-        self, owners: NDArray[np.int64], starts: NDArray[np.int64], n: int, *, declared: bool, quota: int = 1
+        self,
+        owners: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        n: int,
+        *,
+        declared: bool,
+        quota: int = 1,
+        alone: bool = False,
     ) -> None:
         self._owners = owners
         self._starts = starts
         self.n = n
         self.declared = declared
         self._quota = quota
+        self.alone = alone
 
     @classmethod
     def given(
-        cls, groups: Any, rows: int, declared: int | None, *, lenient: bool, quota: int = 1
+        cls,
+        groups: Any,
+        rows: int,
+        declared: int | None,
+        *,
+        lenient: bool,
+        quota: int = 1,
+        alone: bool = False,
     ) -> Persons | None:
         """`of` these keys; None where none are given, when each row is a record by itself."""
         if groups is not None:
-            return cls.of(groups, rows, declared, lenient=lenient, quota=quota)
+            return cls.of(groups, rows, declared, lenient=lenient, quota=quota, alone=alone)
         if declared is not None:
             raise ParameterError("persons counts the people named by groups: pass groups too.")
         return None
 
     @classmethod
-    def of(cls, groups: Any, rows: int, declared: int | None, *, lenient: bool, quota: int = 1) -> Persons:
+    def of(
+        cls,
+        groups: Any,
+        rows: int,
+        declared: int | None,
+        *,
+        lenient: bool,
+        quota: int = 1,
+        alone: bool = False,
+    ) -> Persons:
         """Read a key for every row. A missing one (None, NaN, blank, neither text nor number) is refused, or,
         if `lenient`, its row counts 0: it never becomes a person of its own. Then n must be declared: someone
         whose only row has no key would otherwise change it."""
@@ -101,7 +126,7 @@ class Persons(Sealed):
             raise ParameterError("persons, how many there are, must be a whole number of at least 1.")
         if counted > declared:
             raise DataError("there are more persons than declared. Declare an upper bound that is public.")
-        return cls(owners, starts, int(declared), declared=True, quota=quota)
+        return cls(owners, starts, int(declared), declared=True, quota=quota, alone=alone)
 
     def shares(self) -> Vector:
         """What each row counts: (1 - 2^-50)/max(m, quota) if its person has m, 1 if both are 1, else 0.

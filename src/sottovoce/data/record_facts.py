@@ -92,6 +92,7 @@ class Declared:
             "weight": self.weight_cap or 1.0,
             "lightest": 0.0 if absent or self.weight_cap is not None else lightest,
             "unit": "record" if self._persons is None else "person",
+            "alone": self._persons is not None and self._persons.alone,
             "counted": self._persons is not None and not self._persons.declared,
             "gathered": self._persons is None or isinstance(self._rows, Rows),
         }

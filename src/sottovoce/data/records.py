@@ -179,11 +179,15 @@ class Records(Doors, Declared, Sealed):
         rows = self._rows.reweighted(rule)
         return Records(rows, self._facts, persons=self._persons, divisor=self._divisor)
 
-    def of_persons(self, groups: Any, persons: int | None, invalid: str, quota: int = 1) -> Records:
+    def of_persons(
+        self, groups: Any, persons: int | None, invalid: str, quota: int = 1, *, alone: bool = False
+    ) -> Records:
         """The same rows, each counting its share of its person; as they are without groups."""
         if groups is None and persons is None:
             return self
-        held = Persons.given(groups, self._rows.n, persons, lenient=invalid == "zero", quota=quota)
+        held = Persons.given(
+            groups, self._rows.n, persons, lenient=invalid == "zero", quota=quota, alone=alone
+        )
         assert held is not None
         return Records(self._rows.scaled(held.shares()), self._facts, persons=held)
 

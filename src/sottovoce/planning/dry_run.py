@@ -68,8 +68,8 @@ class DryRun:
         if order is None:
             ledger = account_for(method, problem, np.zeros(problem.dim), goal, budget)
         else:
-            ledger = Ledger(budget, currency="renyi", order=order, unit=problem.unit)
-        run = ledger.run(budget, method.name, unit=problem.unit)
+            ledger = Ledger(budget, currency="renyi", order=order, unit=problem.promised_to)
+        run = ledger.run(budget, method.name, unit=problem.promised_to)
         bounds = replace(outline.bounds, calibration=goal.calibration, relation=budget.relation)
         return cls(
             outline=replace(outline, bounds=bounds),

@@ -163,4 +163,11 @@ READERS = (
         "(apart := left_out(schema)) is not None and not bent",
         "tests/features/test_additive.py -k before_the_first_charge",
     ),
+    Mutant(
+        "rows of one record taken for those of a person",
+        "problem:Problem.promised_to",
+        "'record' if self.alone else self.unit",
+        "self.unit",
+        "tests/data/test_survival.py -k promise_is_for_records",
+    ),
 )
