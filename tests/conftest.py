@@ -8,10 +8,14 @@ doubles a test's time, and in a worker of xdist pytest-cov's `no_cover` stops no
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import settings
+
+from sottovoce.methods.adapt import Adapt
 
 # The first call of a law compiles it: nothing is timed in a test.
 settings.register_profile("untimed", deadline=None)
@@ -47,3 +51,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if test not in seen:
                 item.add_marker(pytest.mark.traced)
         seen.add(test)
+
+
+AROUND = (
+    *(f"tests/{room}/" for room in ("data", "estimators", "evaluation", "exports", "report", "system")),
+    "tests/attacks/test_replay_",
+    "tests/test_model.py",
+    "tests/test_package.py",
+)
+"""Tests of what surrounds training."""
+
+FEW_STEPS = 6
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_steps_where_training_is_not_the_subject(request: pytest.FixtureRequest) -> Iterator[None]:
+    """There `adapt`, the default, takes few of its steps: a fit takes an eighth of the time. Commands that
+    a test starts as processes of their own take all."""
+    place = request.path.relative_to(Path(__file__).parents[1]).as_posix()
+    if not place.startswith(AROUND):
+        yield
+        return
+    taken = Adapt.taken
+    with mock.patch.object(Adapt, "taken", lambda self, problem: min(FEW_STEPS, taken(self, problem))):
+        yield

@@ -1,7 +1,7 @@
 """Certificates keep their word: whole runs, many times, against the exact gradient and Hessian.
 
 A 95 % certificate may be wrong in at most 5 % of runs. If it is wrong in exactly 5 %, more than `alarm(runs)`
-of them has probability below 1e-6 (binomial tail): 23 of 150 by default, 149 of 2,000 with `-m slow`. Bounds
+of them has probability below 1e-6 (binomial tail): 14 of 60 by default, 149 of 2,000 with `-m slow`. Bounds
 must not be absurd either: their median stays below 3 times the truth plus the noise floor of the answer they
 rest on.
 """
@@ -24,7 +24,7 @@ from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import Answer
 from tests import problems
 
-FEW, MANY = 150, 2000
+FEW, MANY = 60, 2000
 CONFIDENCE = 0.95
 BUDGET = sv.Budget(epsilon=1.0, delta=1e-5)
 

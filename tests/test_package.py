@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce import cli
 from sottovoce.datasets import covertype
 
 HEAVY = (
@@ -88,8 +89,14 @@ def _demo(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_the_demo_trains_privately_and_writes_its_page(tmp_path: Path) -> None:
-    assert _demo(tmp_path, "-q") == ""
+def test_the_demo_trains_privately_and_writes_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sottovoce", "demo", "-q"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert (end.value.code, capsys.readouterr().out) == (0, "")
     page = (tmp_path / "sottovoce-demo.html").read_text(encoding="utf-8")
     for words in ("Covertype", "differential privacy for every record", "396,113", "Elevation", "Curves"):
         assert words in page

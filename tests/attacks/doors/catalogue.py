@@ -29,7 +29,7 @@ DOORS: tuple[Door, ...] = (
     *cases.DOORS,
 )
 
-CASES = 4_000
+CASES = 2_000
 MANY = 100_000
 
 
