@@ -54,10 +54,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 AROUND = (
-    *(f"tests/{room}/" for room in ("data", "estimators", "evaluation", "exports", "report", "system")),
+    *(f"tests/{room}/" for room in ("data", "estimators", "evaluation", "exports", "features", "report")),
+    "tests/system/",
     "tests/attacks/test_replay_",
+    "tests/privacy/test_selection_privacy.py",
+    "tests/results/inference/test_summary.py",
+    "tests/test_forged_files.py",
     "tests/test_model.py",
     "tests/test_package.py",
+    "tests/test_training.py",
 )
 """Tests of what surrounds training."""
 

@@ -1,4 +1,4 @@
-"""Six of the seeded defects in every run; `python -m tests.attacks.mutants` plants them all."""
+"""Three of the seeded defects in every run; `python -m tests.attacks.mutants` plants them all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from tests.attacks.mutants.catalogue import CATALOGUE
 from tests.attacks.mutants.harness import ROOT
 
-FEW = CATALOGUE[:12:2]
+FEW = CATALOGUE[:12:4]
 
 
 def test_seeded_defects_are_noticed_by_tests_that_pass_on_the_sound_source() -> None:
@@ -20,5 +20,4 @@ def test_seeded_defects_are_noticed_by_tests_that_pass_on_the_sound_source() -> 
 
 
 def test_every_defect_still_applies_to_the_source() -> None:
-    for mutant in CATALOGUE:
-        assert mutant.planted()
+    assert [mutant.name for mutant in CATALOGUE if mutant.occurrences() != 1] == []

@@ -34,18 +34,18 @@ def true_accuracy(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def test_intervals_hold_as_often_as_they_say(binary: tuple[Any, np.ndarray, np.ndarray]) -> None:
-    """Over 400 seeds the misses of a 90 % interval stay below 82 but for 1e-9, and are not 5 or fewer."""
+    """Over 150 seeds the misses of a 90 % interval stay below 42 but for 1e-9, and are not 0."""
     model, X, y = binary
     truth = true_accuracy(model, X, y)
     missed = 0
-    for seed in range(400):
+    for seed in range(150):
         estimate = evaluation.accuracy(
             model, X, y, budget=sv.Budget(0.01, 1e-6), simulate=seed, confidence=0.9
         )
         missed += not estimate.low <= truth <= estimate.high
         assert estimate.population[0] <= estimate.low
         assert estimate.population[1] >= estimate.high
-    assert 5 < missed < 82
+    assert 0 < missed < 42
 
 
 def test_figures_are_close_to_the_truth(multiclass: tuple[Any, np.ndarray, np.ndarray]) -> None:

@@ -59,7 +59,7 @@ def test_no_replaced_record_moves_a_score_past_what_the_choice_is_charged_for(
 
     monkeypatch.setattr(CountOracle, "best", watched)
     places = np.flatnonzero(held_out(60, 0.2))
-    for trial in range(25):
+    for trial in range(15):
         other_X, other_y = X.copy(), y.copy()
         if trial:
             place = rng.choice(places)

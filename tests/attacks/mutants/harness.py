@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.attacks.mutants.patterns import changed, functions
+from tests.attacks.mutants.patterns import changed, functions, occurrences
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src" / "sottovoce"
@@ -38,6 +38,10 @@ class Mutant:
             return changed(_tree(self.file), self.place.partition(":")[2], self.old, self.new)
         except (LookupError, SyntaxError) as reason:
             raise LookupError(f"mutant {self.name!r} no longer applies at {self.place}: {reason}") from None
+
+    def occurrences(self) -> int:
+        """How often what it changes is found: once, or it cannot be planted."""
+        return occurrences(_tree(self.file), self.place.partition(":")[2], self.old, self.new)
 
 
 @cache

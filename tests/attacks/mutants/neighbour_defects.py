@@ -177,7 +177,7 @@ NEIGHBOURS = (
     Mutant(
         "training asks no ledger for whom it counts",
         "training:minimize",
-        "account.start(budget, called, unit=problem.unit, **_)",
+        "account.start(budget, called, unit=problem.promised_to, **_)",
         "account.start(budget, called, unit=account.unit, **_)",
         f"{RELATIONS} -k unit",
     ),

@@ -36,6 +36,13 @@ def changed(tree: ast.Module, qualified: str, old: str, new: str) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
+def occurrences(tree: ast.Module, qualified: str, old: str, new: str) -> int:
+    """How often `old` is found in the function or class of that name."""
+    before, _ = parsed(old, new)
+    found = expressions if isinstance(before, ast.expr) else runs
+    return len(found(tree, qualified, before))
+
+
 def parsed(old: str, new: str) -> tuple[Any, Any]:
     """Two expressions if both are, else two runs of statements."""
     old, new = (textwrap.dedent(code).strip("\n") for code in (old, new))

@@ -42,7 +42,7 @@ def made_up(n: int = 4_000, d: int = 4, classes: int = 2, seed: int = 3) -> sv.R
 
 @pytest.mark.parametrize("method", ["majorize", "adapt"])
 def test_stated_noise_is_about_the_scatter_of_the_weights(method: str) -> None:
-    ratio = scatter(made_up(), method)
+    ratio = scatter(made_up(), method, runs=12 if method == "adapt" else 25)
     assert 0.7 < float(np.exp(np.log(ratio).mean())) < 1.4
     assert np.all((ratio > 0.4) & (ratio < 2.5))
 
