@@ -146,9 +146,7 @@ def bounded(
         constant=True,
         **weighing,
         invalid=invalid,
-    ).of_persons(
-        held.keys, persons or held.records, invalid, held.quota, alone=held.records is not None
-    )
+    ).of_persons(held.keys, persons or held.records, invalid, held.quota, alone=held.records is not None)
 
 
 def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
@@ -170,9 +168,7 @@ def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
         constant=True,
         **table.weighing,
         invalid=invalid,
-    ).of_persons(
-        table.keys, persons or table.records, invalid, table.quota, alone=table.records is not None
-    )
+    ).of_persons(table.keys, persons or table.records, invalid, table.quota, alone=table.records is not None)
 
 
 def require_one_weighing(schema: Schema, sample_weight: Any) -> None:
