@@ -10,6 +10,8 @@ import time
 
 from tests.attacks.doors.catalogue import DOORS, cases_of
 from tests.attacks.doors.engine import attack
+from tests.attacks.doors.product.cases import door_of
+from tests.attacks.doors.product.containers import of_kinds
 
 SHOWN = 8
 
@@ -18,10 +20,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.doors")
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--door", default="")
+    parser.add_argument("--door", default="", help="a part of the names of the doors to try")
+    parser.add_argument("--kinds", nargs="+", help="of the product, these kinds of columns alone")
     parser.add_argument("--shown", type=int, default=SHOWN)
     given = parser.parse_args()
-    chosen = tuple(door for door in DOORS if given.door in door.name)
+    doors = DOORS if given.kinds is None else tuple(map(door_of, of_kinds(given.kinds)))
+    chosen = tuple(door for door in doors if given.door in door.name)
     tried = broken = 0
     for door, cases in cases_of(chosen, given.cases):
         start = time.monotonic()

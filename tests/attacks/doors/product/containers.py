@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import io
 import shutil
 import tempfile
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 
 import sottovoce as sv
 from sottovoce import evaluation
+from sottovoce.features.marginals import coded
 from tests.attacks.doors import places
 from tests.attacks.doors.clusters import _partitioned, client
 from tests.attacks.doors.engine import Answer, Reading
@@ -93,6 +95,9 @@ def _columns(case: Case, table: Table, x: Any) -> dict[str, Any]:
         found["y"] = [record.y for record in table]
     if case.schema.target.name == "c":  # type: ignore[union-attr]
         found["c"] = [record.k for record in table]
+    survival = case.schema.target.survival  # type: ignore[union-attr]
+    if survival is not None and survival.time == "t":
+        found["t"] = [30.0] * len(table)
     if case.schema.person == "p":
         found["p"] = [f"q{record.p}" for record in table]
     return found
@@ -109,6 +114,12 @@ def _cut(case: Case, n: int) -> tuple[int, int]:
 
 def _from_table(case: Case, table: Any) -> Reading:
     return reading(sv.Records.from_table(table, case.schema, **case.options))
+
+
+def _coded(case: Case, table: Any) -> Reading:
+    """As marginals are asked of it: the bin of every number, the level of every category."""
+    records = sv.Records.from_table(table, coded(case.schema), **case.options)
+    return Reading({"bins": rows_of(records)["features"]}, public=repr(records))
 
 
 def _encoded(case: Case, table: Any) -> Reading:
@@ -487,6 +498,28 @@ def _read_semicolons(case: Case, files: list[bytes]) -> Reading:
     return _written(files, read, "t.csv")
 
 
+def _tabs(case: Case, table: Table) -> list[bytes]:
+    return [_csv(case, table)[0].replace(b",", b"\t")]
+
+
+def _read_tabs(case: Case, files: list[bytes]) -> Reading:
+    def read(path: Path) -> Reading:
+        return reading(sv.Records.from_table(path, case.schema, delimiter="\t", **case.options))
+
+    return _written(files, read, "t.csv")
+
+
+def _compressed(case: Case, table: Table) -> list[bytes]:
+    return [gzip.compress(content, mtime=0) for content in _several_csv(case, table)]
+
+
+def _read_compressed(case: Case, files: list[bytes]) -> Reading:
+    def read(_: Path) -> Reading:
+        return _from_table(case, sorted(_place().iterdir()))
+
+    return _written(files, read, "t.csv.gz")
+
+
 def _several_csv(case: Case, table: Table) -> list[bytes]:
     """Two files; where a record stands follows from its place alone."""
     first, _ = _cut(case, len(table))
@@ -500,7 +533,10 @@ def _read_several_csv(case: Case, files: list[bytes]) -> Reading:
 CONTAINERS: tuple[Container, ...] = (
     Container("CSV", ("fields",), _csv, _read_csv, 200),
     Container("CSV, decimal commas", ("fields",), _semicolons, _read_semicolons, 80),
+    Container("CSV, tabs", ("fields",), _tabs, _read_tabs, 40),
+    Container("CSV files, compressed and listed", ("fields",), _compressed, _read_compressed, 40),
     Container("Arrow table", ("arrow",), _chunked, _from_table, 250),
+    Container("Arrow table, marginals", ("arrow",), _chunked, _coded, 80),
     Container("Arrow stream", ("arrow",), _chunked, _streamed, 80),
     Container("Arrow table, encoder", ("arrow",), _arrow, _encoded, 80),
     Container("Parquet file", ("arrow",), _parquet, _read_file, 120),
@@ -560,3 +596,12 @@ NEAR_TIES: tuple[Container, ...] = (
     Container("evaluation", ("numpy",), _tied, _evaluated, 40, kinds=("numeric",), persons=True),
 )
 """Doors whose sums of floats are near a tie: the last bit decides what a record counts."""
+
+
+def of_kinds(names: list[str]) -> list[Container]:
+    """The containers that take some of these kinds, for them alone."""
+    taken = [
+        replace(container, kinds=tuple(name for name in names if name in (container.kinds or names)))
+        for container in CONTAINERS
+    ]
+    return [container for container in taken if container.kinds]

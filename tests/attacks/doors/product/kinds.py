@@ -22,6 +22,7 @@ PLAIN: dict[str, tuple[int, ...]] = {
     "number": WHOLES,
     "whole": WHOLES,
     "word": (0, 1, 2),
+    "event": (0, 1),
     "moment": MOMENTS,
     "key": KEYS,
 }
@@ -83,9 +84,14 @@ def _counted(exposure: str) -> Target:
     return Target("c", high=20, count=True, exposure=exposure, exposure_high=5.0)
 
 
-def _timed(time: str) -> Target:
-    """One interval, which every plain time reaches: a record is then one row."""
-    return Target("y", ("no", "yes"), survival=Survival(time, (1.0,)))
+def _timed(time: str, entry: str | None = None, event: str = "y") -> Target:
+    """One interval, which every plain time reaches: a record is then one row. Who enters later is never at
+    risk in it, and keeps a row that counts nothing."""
+    return Target(event, ("no", "yes"), survival=Survival(time, (1.0,), entry))
+
+
+def _kept(rows: dict[str, np.ndarray], width: int) -> np.ndarray:
+    return np.zeros(len(rows["features"]), dtype=bool)
 
 
 def _date(part: str) -> Kind:
@@ -119,6 +125,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("count", ("whole",), lambda meaning: {"target": Target("x", high=9, count=True)}, _no_row),
     Kind("exposure", ("number",), lambda meaning: {"target": _counted("x")}, _no_weight),
     Kind("time to event", ("number",), lambda meaning: {"target": _timed("x")}, _no_weight),
+    Kind("event", ("event",), lambda meaning: {"target": _timed("t", event="x")}, _no_weight),
+    Kind("entry", ("number",), lambda meaning: {"target": _timed("t", entry="x")}, _kept),
     Kind("person key", ("key",), lambda meaning: {"person": "x"}, _no_weight),
 )
 

@@ -52,6 +52,7 @@ IN_TEXT: dict[str, Callable[[int], Any]] = {
     "number": lambda k: f"{k}.1",
     "whole": str,
     "word": lambda k: WORDS[k],
+    "event": lambda k: WORDS[k],
     "moment": _spelled,
     "key": lambda k: f"p{k}",
 }
