@@ -1,4 +1,7 @@
-"""`majorize` and `cubic` on real Covertype, judged by exact values that only tests compute."""
+"""`majorize` and `cubic` on real Covertype, judged by exact values that only tests compute.
+
+All of it is slow: `pytest -m slow tests/methods/test_covertype_settings.py`, three minutes. In every run
+there is test_covertype.py."""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sottovoce as sv
 from sottovoce.datasets import covertype
 
 METHODS = ("majorize", "cubic")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +42,6 @@ def certify(
     return result
 
 
-def test_the_nonconvex_tight_setting_is_certified_at_the_smallest_epsilon(records: sv.Records) -> None:
-    """By `majorize`; by both methods and from five starts in the slow run below."""
-    wish, start = sv.Tolerance(gradient=0.02, curvature=0.141), np.random.default_rng(0).standard_normal(54)
-    certify(risk_of(records, "sigmoid"), "majorize", 0.2, wish, 0, start)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_tenth_of_the_tight_tolerance_is_certified_from_zeros(records: sv.Records, method: str) -> None:
     wish = sv.Tolerance(gradient=0.003, curvature=0.0173)
@@ -58,7 +56,6 @@ def test_without_a_tolerance_the_excess_loss_is_below_the_prototypes(records: sv
         assert risk.value(result.weights) - 0.4778412 <= most
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("epsilon", [0.2, 0.6, 1.0])
 @pytest.mark.parametrize(
@@ -73,7 +70,6 @@ def test_without_a_tolerance_the_excess_loss_is_below_the_prototypes(records: sv
 def test_every_covertype_setting_of_the_paper_is_certified_by_five_of_five_seeds(
     records: sv.Records, loss: str, gradient: float, curvature: float, epsilon: float, method: str
 ) -> None:
-    """pytest -m slow tests/methods/test_covertype_settings.py: two minutes."""
     risk = risk_of(records, loss)
     for seed in range(5):
         start = np.random.default_rng(seed).standard_normal(54)
