@@ -58,7 +58,6 @@ AROUND = (
     "tests/system/",
     "tests/attacks/test_replay_",
     "tests/privacy/test_selection_privacy.py",
-    "tests/results/inference/test_summary.py",
     "tests/test_forged_files.py",
     "tests/test_model.py",
     "tests/test_package.py",
