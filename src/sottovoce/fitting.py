@@ -45,6 +45,7 @@ from sottovoce.features.additive import Additive
 from sottovoce.features.curves import declared_curves, may_bend
 from sottovoce.features.marginals import coded, left_out
 from sottovoce.features.monotone import projected, require_projectable
+from sottovoce.features.pairs import may_pair
 from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
 from sottovoce.model import Model
@@ -133,10 +134,11 @@ def fit(
         dataset: The name of the table in model and report.
         loss: "logistic" for classes, "pseudo-huber" for a range, "poisson" for counts unless named; with a
             parameter as in "cauchy:0.2".
-        model: "linear"; "additive", where every number is a curve over its declared range; or "auto", where
-            those are that are worth it. A small part of the budget then asks how records spread over each
-            column, which the model holds as `marginals`, and by "auto" which columns bend; with `inference`,
-            "auto" bends those declared alone.
+        model: "linear"; "additive", where every number is a curve over its declared range; "smooth", with
+            surfaces of pairs of numbers that act together besides; or "auto", with those curves and surfaces
+            that are worth it. A small part of the budget then asks how records spread over each column, which
+            the model holds as `marginals`, and which columns bend or act together; with `inference`, "auto"
+            bends those declared alone.
         regularizer: "l2" or "tukey".
         strength: Of the regularizer.
         method: As for `minimize`.
@@ -244,7 +246,16 @@ def fit(
                 warnings.warn(few, AccuracyWarning, stacklevel=2)
         chooses = model == "auto" and bent != declared_curves(schema)
         staged = (
-            Additive(schema, risk, risk_over, training, names=bent, chooses=chooses, narrows=not inference)
+            Additive(
+                schema,
+                risk,
+                risk_over,
+                training,
+                names=bent,
+                chooses=chooses,
+                pairs=may_pair(model, schema, n) if chooses or model == "smooth" else (),
+                narrows=not inference,
+            )
             if bent
             else None
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sottovoce.arrays import Matrix
     from sottovoce.evaluation.figures import Estimate
     from sottovoce.exports.scorecard import Scorecard
-    from sottovoce.features.effects import Contributions, Effect
+    from sottovoce.features.effects import Contributions, Effect, Surface
     from sottovoce.features.marginals import Marginal
     from sottovoce.report import Card
     from sottovoce.results.inference.listing import ListedCoefficient
@@ -235,6 +235,12 @@ class Model(ShownModel):
         from sottovoce.features.effects import effects
 
         return effects(self)
+
+    def surfaces(self) -> tuple[Surface, ...]:
+        """What pairs of columns add to the score together, beyond `effects`; costs nothing."""
+        from sottovoce.features.effects import surfaces
+
+        return surfaces(self)
 
     def explain_local(self, table: Any) -> Contributions:
         """What each column adds to the score of each row of a table; they and the constant add up to it.

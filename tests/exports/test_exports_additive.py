@@ -17,6 +17,7 @@ import sottovoce as sv
 from sottovoce.data.encoding import encoded_table
 from sottovoce.data.schema import Categorical, Numeric, Schema, Spline, Target
 from sottovoce.features.curves import curves_of
+from sottovoce.features.pairs import paired
 from sottovoce.model import Model
 from tests.exports.test_exports import CLOSE, alike
 
@@ -25,6 +26,7 @@ TARGETS = {
     "three classes": Target("y", (1, 2, 3)),
     "a number": Target("y", low=-3, high=40),
     "a count": Target("y", high=40, count=True),
+    "a surface": Target("y", ("no", "yes")),
 }
 COLUMNS = (
     Numeric("age", 0.0, 100.0, indicator=True),
@@ -56,8 +58,11 @@ def model_of(target: str) -> Model:
     table = pd.DataFrame({**raw(400, rng), "y": y})
     fitted = sv.fit(table, schema, epsilon=4.0, delta=1e-3, simulate=0, model="additive", invalid="zero")
     assert curves_of(fitted.schema) == {"age", "income", "tiny"}
-    held = fitted.to_dict()
-    held["result"]["weights"] = rng.normal(0.0, 2.0, fitted.result.weights.size).tolist()
+    held, count = fitted.to_dict(), fitted.result.weights.size
+    if target == "a surface":
+        crossed = paired(fitted.schema, schema, (("age", "income"), ("income", "tiny")), fitted.marginals)
+        held["schema"], count = crossed.to_dict(), len(crossed.features)
+    held["result"]["weights"] = rng.normal(0.0, 2.0, count).tolist()
     return Model.from_dict(held)
 
 

@@ -70,8 +70,9 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help="linear; additive: a curve of every number over its declared range; or auto: of those that "
-            "are worth one. Curves need their columns' marginals, which are released with the model.",
+            help="linear; additive: a curve of every number over its declared range; smooth: with surfaces "
+            "of pairs that act together; or auto: what is worth it of both. Curves need their columns' "
+            "marginals, which are released with the model.",
             rich_help_panel=TRAINING,
         ),
     ] = "linear",
@@ -273,7 +274,7 @@ def fit(
     if summary is not None:
         out.say_text(str(summary))
     elif trained.marginals:
-        out.say_text(sparklines(trained.effects()))
+        out.say_text(sparklines(trained.effects(), trained.surfaces()))
     else:
         out.say_text(listing(trained.coefficients(), result.noise.reason))
     if account is None and not result.simulated:

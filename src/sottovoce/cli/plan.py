@@ -79,8 +79,8 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="linear, additive or auto, as in fit; auto is planned as if it bent all columns. What "
-            "marginals take is not deducted.",
+            help="linear, additive, smooth or auto, as in fit; auto and smooth are planned as if all columns "
+            "bent and none acted together. What marginals take is not deducted.",
             rich_help_panel=TRAINING,
         ),
     ] = "linear",

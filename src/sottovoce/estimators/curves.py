@@ -17,6 +17,7 @@ from sottovoce.estimators.scaling import row_products
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import MODELS, may_bend
 from sottovoce.features.marginals import coded
+from sottovoce.features.pairs import may_pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +87,14 @@ class CurvedRows:
             raise ParameterError("model='auto' makes no curves of this loss. Take 'linear' or 'additive'.")
         first = risk_over(coded(schema))
         return Additive(
-            schema, first, risk_over, budget_of(first.n), names=names, chooses=model == "auto", narrows=True
+            schema,
+            first,
+            risk_over,
+            budget_of(first.n),
+            names=names,
+            chooses=model == "auto",
+            pairs=may_pair(model, schema, first.n),
+            narrows=True,
         )
 
 

@@ -159,10 +159,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
     weight_cap: the largest sample weight of `fit`, declared; larger ones are clipped to it. A record counts
     its weight over the cap times its class's over the largest, so that privacy costs what it costs without
     weights; the minimizer of that weighted mean is estimated, and probabilities are those of a population so
-    weighted. model: "linear"; "additive", a curve of every column of X; or "auto", of those that are worth
-    one. Curves need bounds=(low, high), declared ranges of the columns, two numbers or one a column; `radius`
-    is not used then, and there are curves_ and marginals_, which are released, in place of coef_ and
-    intercept_.
+    weighted. model: "linear"; "additive", a curve of every column of X; "smooth", with surfaces of pairs that
+    act together; or "auto", what is worth it of both. Curves need bounds=(low, high), declared ranges of the
+    columns, two numbers or one a column; `radius` is not used then, and there are curves_ and marginals_,
+    which are released, in place of coef_ and intercept_.
 
     Attributes: classes_, coef_, intercept_, result_, certificate_, guarantee_, privacy_, n_features_in_,
     feature_names_in_. They are noisy or public: a fitted estimator may be published. Its pickle leaves the

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from sottovoce.data.encoding import feature_names
-from sottovoce.features.effects import Effect, effects
+from sottovoce.features.effects import Effect, Surface, effects, surfaces
 from sottovoce.report.card import Card, DrawnEffect, Measured, SurvivalCurve
 
 
@@ -29,6 +29,7 @@ def card_of(model: Any) -> Card:
             for part in model.figures
         ),
         effects=tuple(map(_drawn, effects(model))),
+        pairs=tuple((_called(pair), pair.importance) for pair in surfaces(model)),
         survival=_curves(model),
     )
 
@@ -39,6 +40,11 @@ def _curves(model: Any) -> tuple[SurvivalCurve, ...]:
     from sottovoce.exports.survival import shown_curves
 
     return shown_curves(model)
+
+
+def _called(pair: Surface) -> str:
+    name = " x ".join(pair.columns)
+    return f"{pair.output}: {name}" if pair.output else name
 
 
 def _drawn(effect: Effect) -> DrawnEffect:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -13,13 +14,16 @@ from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.layout import RowLayout
 from sottovoce.features.curves import curved, curves_of, declared_curves, knot_count
 from sottovoce.features.marginals import Marginal, coded, read_off
+from sottovoce.features.pairs import MOST_PAIRS, Products, paired, together
 from sottovoce.features.selection import Bends, gains
 from sottovoce.features.zoom import SHARE as ZOOM_SHARE
 from sottovoce.features.zoom import narrowed, tightened
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.adapt.inspection import Inspection, Stand
+from sottovoce.methods.noise_propagation import UNACCOUNTED
 from sottovoce.models.staged import Opening, StagedRisk
 from sottovoce.queries import ColumnMeans
+from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 from sottovoce.results.result import Stop
 
 if TYPE_CHECKING:
@@ -35,8 +39,8 @@ if TYPE_CHECKING:
 SHARE = 0.03
 """Part of the budget for the marginals. Knots need no more precision than a few percent of the records."""
 
-LOOK_SHARE = 0.05
-"""Part of what is left then for the gradient along bends, at a linear fit."""
+LOOK_SHARE, PAIR_SHARE = 0.05, 0.04
+"""Parts of what is left then for the gradient along bends, at a linear fit, and along products of pairs."""
 
 _FIRST_LOOK, _LAST_LOOK, _FITTED = 3, 9, 1.15
 """Gradients of that fit before the look, at least and at most; between them it is taken as soon as a gradient
@@ -49,8 +53,9 @@ class Additive(StagedRisk):
     reads the same table by another schema and makes a risk of it.
 
     Curves are those of the columns `names`. With `chooses`, a small part of the budget asks which of them are
-    worth one, on the way to a linear fit; the others stay lines. With `narrows`, ranges that records fill
-    only a small part of are drawn in first, as marginals tell."""
+    worth one, on the way to a linear fit; the others stay lines. Another asks on the way to that fit which
+    pairs of the numbers `pairs` act together. With `narrows`, ranges that records fill only a small part of
+    are drawn in first, as marginals tell."""
 
     def __init__(
         self,
@@ -62,6 +67,7 @@ class Additive(StagedRisk):
         names: frozenset[str],
         chooses: bool,
         narrows: bool,
+        pairs: tuple[str, ...] = (),
     ) -> None:
         self._plain = schema
         self._risk_over = risk_over
@@ -70,11 +76,12 @@ class Additive(StagedRisk):
         self._narrows = narrows
         self._knots = knot_count(first.problem.n, mu_of(budget.epsilon, budget.delta), len(schema.columns))
         self._names = names
-        self.schema = curved(schema, self._knots, only=names)
+        self._pairing = pairs
+        widest = tuple(combinations(self._pairing, 2))[:MOST_PAIRS]
+        self.schema = paired(curved(schema, self._knots, only=names), schema, widest)
         self.marginals: tuple[Marginal, ...] = ()
         self.current = first
-        self.looked = False
-        self.start = np.zeros(0)
+        self._before = self.schema, self.current
 
     @property
     def n(self) -> int:
@@ -110,27 +117,53 @@ class Additive(StagedRisk):
 
     @property
     def looks(self) -> bool:
-        return self._chooses
+        return self._chooses or bool(self._pairing)
 
     def look(self, asking: Callable[[ExactRisk], Queries]) -> Inspection:
         return Look(self, asking)
 
     def _take(self, schema: Schema) -> None:
+        self._before = self.schema, self.current
         self.schema, self.current = schema, self._risk_over(schema)
+
+    def restored(self) -> None:
+        """Take back the features that were chosen last."""
+        self.schema, self.current = self._before
 
     def bent(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
         """Ask which columns are worth a curve at the weights w of lines, and take those; True if any is."""
-        self.looked = True
+        self._chooses = False
         bent = curved(self._plain, self._knots, self.marginals, self._names)
         ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
         found = gains(ask, among, w, stand, units)
         kept = found.worthwhile(ask, self.current.problem.dim) | declared_curves(self._plain)
         if kept == curves_of(self.schema):
             return False
-        lines = self.schema
         self._take(curved(self._plain, self._knots, self.marginals, kept))
-        self.start = Bends.of(lines, self.schema, self.marginals).lines_of(w)
         return True
+
+    def crossed(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
+        """Ask which pairs of columns are worth a surface at the weights w; True if any is."""
+        names, self._pairing = self._pairing, ()
+        products = Products.of(self.schema, names, self.marginals)
+        pairs = together(asking(self._risk_over(products.schema)), products, w, stand, units)
+        if not pairs:
+            return False
+        self._take(paired(self.schema, self._plain, pairs, self.marginals))
+        return True
+
+    def asked(self, asking: Callable[[ExactRisk], Queries], state: State, stand: Stand) -> bool:
+        """Look at the state's weights at bends, if columns are to be chosen; where none is worth a curve, or
+        all that are have one, at pairs. True: the features have changed."""
+        looks = [("bends", self.bent, LOOK_SHARE)] if self._chooses else []
+        looks += [("pairs", self.crossed, PAIR_SHARE)] if self._pairing else []
+        for kind, look, share in looks:
+            before = state.ask.units_left
+            found = look(asking, state.w, stand, int(share * before))
+            state.record(kind, before - state.ask.units_left)
+            if found:
+                return True
+        return False
 
     def _narrow(self, asking: Callable[[ExactRisk], Queries], whole: int, opening: list[Opening]) -> None:
         """Draw in ranges that were declared far too wide, and look at those columns again."""
@@ -159,8 +192,8 @@ def _is_time(stand: Stand) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class Look(Inspection):
-    """Asks which columns bend after a few steps of a linear fit: with curves that are worth their features
-    the run begins again, without any it goes on."""
+    """Asks which columns bend after a few steps of a linear fit, and which pairs of them act together after a
+    few of one that has the curves: with features that are worth it the run begins again, else it goes on."""
 
     staged: Additive
     asking: Callable[[ExactRisk], Queries]
@@ -169,16 +202,14 @@ class Look(Inspection):
         return 0
 
     def made(self, state: State, stand: Stand) -> bool:
-        if self.staged.looked or not _is_time(stand):
-            return False
-        before = state.ask.units_left
-        found = self.staged.bent(self.asking, state.w, stand, int(LOOK_SHARE * before))
-        state.record("bends", before - state.ask.units_left)
-        return found
+        return self.staged.looks and _is_time(stand) and self.staged.asked(self.asking, state, stand)
 
     def gone_on(self, state: State, goal: Goal) -> Outcome:
         ask = self.asking(self.staged.current)
-        outcome = Adapt().run(ask, np.zeros(ask.problem.dim), goal, state.watch)
+        method = Adapt().looking(self) if self.staged.looks else Adapt()
+        outcome = method.run(ask, np.zeros(ask.problem.dim), goal, state.watch)
         if outcome.stop is Stop.OUT_OF_BUDGET and not outcome.weights.any():
-            outcome = replace(outcome, weights=self.staged.start)
+            self.staged.restored()
+            outcome = state.outcome(outcome.stop)
+            return replace(outcome, noise=CoefficientNoise(reason=UNACCOUNTED))
         return replace(outcome, trace=(*state.trace, *outcome.trace))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
 
-MODELS = ("linear", "additive", "auto")
+MODELS = ("linear", "additive", "smooth", "auto")
 MOST_KNOTS = 12
 EVEN = 0.5
 """Part of a knot's place that follows the declared range instead of the records' ranks."""
@@ -52,7 +52,7 @@ def curved(
     for column in schema.columns:
         if bends(column, schema) and (only is None or column.name in only):
             assert isinstance(column, Numeric)
-            columns.append(_spline(column, knots, found.get(column.name)))
+            columns.append(spline(column, knots, found.get(column.name)))
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
@@ -72,6 +72,11 @@ def may_bend(model: str, schema: Schema, loss: Loss, *, inference: bool = False)
         )
     if model == "linear" or (model == "auto" and (inference or not can_choose(loss))):
         return declared
+    if model == "smooth" and (inference or not can_choose(loss)):
+        raise ParameterError(
+            'model="smooth" chooses pairs of columns by released answers, for classes and numbers, and its '
+            'coefficients have no standard errors. Take "additive", or leave inference out.'
+        )
     return frozenset(column.name for column in schema.columns if bends(column, schema))
 
 
@@ -98,7 +103,8 @@ def curves_of(schema: Schema) -> frozenset[str]:
     return frozenset(column.name for column in schema.columns if isinstance(column, Spline))
 
 
-def _spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
+def spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
+    """A spline in place of a number, its knots where the marginal says that records are, or even."""
     wanted = np.arange(1, knots + 1) / (knots + 1)
     if marginal is None:
         places = column.low + wanted * (column.high - column.low)

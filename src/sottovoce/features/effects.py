@@ -55,24 +55,39 @@ class Effect:
         }
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """What two columns add to the score together, beyond what each adds by itself: `values` at `places` of
+    both, rows being the first's. Over the records of either column, as its marginal spreads them, it adds
+    nothing on average. `importance` is its standard deviation over records of independent columns."""
+
+    columns: tuple[str, str]
+    places: tuple[Vector | None, Vector | None]
+    values: Matrix
+    importance: float
+    output: str = ""
+
+
 def effects(model: Model) -> tuple[Effect, ...]:
-    """Effects of all columns that have a marginal, the most important first; interactions are left out."""
+    """Effects of all columns that have a marginal, the most important first. What a column does together with
+    another is counted on average over the other's marginal; the rest is in `surfaces`."""
     by_name = {marginal.name: marginal for marginal in model.marginals}
     weights, unit = model.weights, model.scale[1] * model.schema.unit
-    outputs = tuple(map(str, model.classes_)) if len(weights) > 1 else ("",)
-    common = weights.mean(axis=0) if len(weights) > 1 else np.zeros(weights.shape[1])
-    found, place = [], 0
+    outputs, common = _outputs(model)
+    columns = {column.name: column for column in model.schema.columns}
+    known = {name: _Shown.of(columns[name], marginal) for name, marginal in by_name.items()}
+    found = []
     for column in model.schema.columns:
-        width = len(column.features)
         if column.name in by_name:
-            shown = _Shown.of(column, by_name[column.name])
-            block = np.zeros((len(shown.basis), weights.shape[1]))
-            block[:, place : place + width] = unit * (shown.basis - shown.middle)
-            spread = unit * (shown.over_records - shown.middle)
+            shown = known[column.name]
+            block, spread = (
+                unit * _widened(model, column.name, rows - shown.middle, known)
+                for rows in (shown.basis, shown.over_records)
+            )
             sd = model.result.noise.of_terms(block, 1) if model.result.noise.deviations is not None else None
             for output, own in zip(outputs, weights - common, strict=True):
-                over = spread @ own[place : place + width]
-                importance = math.sqrt(float(shown.shares @ over**2))
+                importance = math.sqrt(float(shown.shares @ (spread @ own) ** 2))
                 found.append(
                     Effect(
                         column.name,
@@ -85,8 +100,57 @@ def effects(model: Model) -> tuple[Effect, ...]:
                         output,
                     )
                 )
-        place += width
     return tuple(sorted(found, key=lambda effect: -effect.importance))
+
+
+def surfaces(model: Model) -> tuple[Surface, ...]:
+    """What pairs of columns that have marginals do together, the most important first."""
+    columns = {column.name: column for column in model.schema.columns}
+    known = {marginal.name: _Shown.of(columns[marginal.name], marginal) for marginal in model.marginals}
+    unit, (outputs, common) = model.scale[1] * model.schema.unit, _outputs(model)
+    found = []
+    for (first, second), part in _pairs(model).items():
+        if first in known and second in known:
+            one, other = known[first], known[second]
+            for output, own in zip(outputs, model.weights - common, strict=True):
+                held = unit * own[part].reshape(one.middle.size, other.middle.size)
+                values = (one.basis - one.middle) @ held @ (other.basis - other.middle).T
+                over = (one.over_records - one.middle) @ held @ (other.over_records - other.middle).T
+                importance = math.sqrt(float(one.shares @ over**2 @ other.shares))
+                found.append(Surface((first, second), (one.places, other.places), values, importance, output))
+    return tuple(sorted(found, key=lambda surface: -surface.importance))
+
+
+def _outputs(model: Model) -> tuple[tuple[str, ...], Vector]:
+    """Names of the outputs, and what their weights have in common, which predicts nothing."""
+    if len(model.weights) == 1:
+        return ("",), np.zeros(model.weights.shape[1])
+    return tuple(map(str, model.classes_)), model.weights.mean(axis=0)
+
+
+def _pairs(model: Model) -> dict[tuple[str, str], slice]:
+    """Where the features of each interaction are."""
+    widths = {column.name: len(column.features) for column in model.schema.columns}
+    place, found = sum(widths.values()), dict[tuple[str, str], slice]()
+    for first, second in model.schema.interactions:
+        found[first, second] = slice(place, place + widths[first] * widths[second])
+        place = found[first, second].stop
+    return found
+
+
+def _widened(model: Model, name: str, rows: Matrix, known: dict[str, _Shown]) -> Matrix:
+    """Rows of all features: of a column's own `rows`, and of these times the other's mean in each pair."""
+    block, place = np.zeros((len(rows), model.weights.shape[1])), 0
+    for column in model.schema.columns:
+        if column.name == name:
+            block[:, place : place + rows.shape[1]] = rows
+        place += len(column.features)
+    for (first, second), part in _pairs(model).items():
+        if name == first and second in known:
+            block[:, part] = np.kron(rows, known[second].middle)
+        elif name == second and first in known:
+            block[:, part] = np.kron(known[first].middle, rows)
+    return block
 
 
 @final
@@ -190,14 +254,17 @@ def _with_absent(basis: Matrix, width: int) -> Matrix:
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def sparklines(found: tuple[Effect, ...], width: int = 24) -> str:
-    """A line a column for a terminal: its effect from low to high, and how much it matters."""
+def sparklines(found: tuple[Effect, ...], pairs: tuple[Surface, ...] = (), width: int = 24) -> str:
+    """A line a column for a terminal: its effect from low to high, and how much it matters; then pairs."""
     long = max((len(_called(effect)) for effect in found), default=0)
     lines = [f"{'':{long}}  {'effect, low to high':{width}}  {'spread':>8}  {'noise':>8}"]
     for effect in found:
         noise = "" if effect.noise is None else f"{float(np.median(effect.noise)):.2g}"
         drawn = _drawn(effect, width)
         lines.append(f"{_called(effect):{long}}  {drawn:{width}}  {effect.importance:>8.3g}  {noise:>8}")
+    if pairs:
+        named = [f"{' x '.join(pair.columns)} ({pair.importance:.3g})" for pair in pairs]
+        lines.append(f"beyond that, together (spread): {', '.join(named)}")
     lines.append("spread: how far a column moves the score over the records (sd); noise: that of privacy")
     return "\n".join(lines)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
     from sottovoce.methods.adapt.inspection import Stand
-    from sottovoce.queries import Queries, Query
+    from sottovoce.queries import Answer, Queries, Query
 
 _BENDS = 3
 """Smooth functions of a column that are tried: more would add noise before they add evidence."""
@@ -56,9 +56,10 @@ A bend that is large where a noisy marginal shows nobody would take a few record
 _LARGEST = 5.0
 """No bend is larger than this anywhere: else it is taken for smaller."""
 
-_SPARSE = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
+_PARTS = 7
 _GAINS = np.geomspace(1e-6, 1.0, 41)
-"""Parts of columns that bend, and mean gains of one that does, in units of the loss: compared by evidence."""
+"""Parts of columns that bend, from one column to all, and mean gains of one that does, in units of the loss:
+compared by evidence."""
 
 _STRAIGHT = 0.8
 """How likely no column bends at all, before anything is seen."""
@@ -77,7 +78,7 @@ def can_choose(loss: Loss) -> bool:
 @final
 @dataclass(frozen=True)
 class Gain:
-    """How far the loss is expected to fall by a column's curve, and how many features more it takes."""
+    """How far the loss is expected to fall by a curve or surface, and how many features more it takes."""
 
     name: str
     expected: float
@@ -116,14 +117,14 @@ class Bending:
 @final
 @dataclass(frozen=True)
 class Gains:
-    """What curves are expected to gain, column by column, and how the loss bends."""
+    """What curves or surfaces are expected to gain, one by one, and how the loss bends."""
 
     columns: tuple[Gain, ...]
     bending: Bending
 
-    def worthwhile(self, ask: Queries, weights: int) -> frozenset[str]:
-        """The columns whose curves gain more than their features cost, beside `weights` for lines, if all
-        that is left is spent on training.
+    def worthwhile(self, ask: Queries, weights: int, most: int | None = None) -> frozenset[str]:
+        """Those that gain more than their features cost beside `weights` others, if all that is left is spent
+        on training; not more than `most` of them.
 
         D weights that are trained in coordinates of one scale have gradients of length sqrt(D), so that noise
         of m sqrt(D) / mu enters each of them, m being what one record moves; the sample itself adds its
@@ -137,7 +138,7 @@ class Gains:
 
         best, total, count = (0.0, 0), 0.0, weights
         ordered = sorted(self.columns, key=lambda gain: -gain.expected / gain.features)
-        for taken, gain in enumerate(ordered, start=1):
+        for taken, gain in enumerate(ordered[:most], start=1):
             total, count = total + gain.expected, count + problem.outputs * gain.features
             best = max(best, (total - cost(count) + cost(weights), taken))
         return frozenset(gain.name for gain in ordered[: best[1]])
@@ -273,17 +274,20 @@ def _in_turn(functions: Matrix, square: Matrix) -> Matrix:
     return np.column_stack(kept)
 
 
+def gradient_at(inside: Queries, point: Vector, stand: Stand, units: int) -> tuple[Answer[Vector], Bending]:
+    """The gradient of least noise at a fit, and what it means."""
+    problem = inside.problem
+    if problem.loss == LOGISTIC and problem.limitable and problem.outputs == 1:
+        query: Query[Vector] = LimitedGradient(point, LEAST_LIMIT)
+        return inside.ask(query, units), Bending.of_log_odds(stand.mean, stand.deviation)
+    asked, curvature = stand.asked(inside, point)
+    return inside.ask(asked.query, units), Bending(curvature, curvature, curvature)
+
+
 def gains(ask: Queries, bends: Bends, w: Vector, stand: Stand, units: int) -> Gains:
     """Ask about the bends at the weights w of lines, for so many units."""
     problem, count = ask.problem, bends.count
-    inside, point = ask.preconditioned(bends.preconditioner), bends.at(w)
-    query: Query[Vector]
-    if problem.loss == LOGISTIC and problem.limitable and problem.outputs == 1:
-        query, bending = LimitedGradient(point, LEAST_LIMIT), Bending.of_log_odds(stand.mean, stand.deviation)
-    else:
-        asked, curvature = stand.asked(inside, point)
-        query, bending = asked.query, Bending(curvature, curvature, curvature)
-    answer = inside.ask(query, units)
+    answer, bending = gradient_at(ask.preconditioned(bends.preconditioner), bends.at(w), stand, units)
     falls = answer.value.reshape(-1, problem.columns)[:, :count] * bending.unit
     # What lines still lack is spread over them about evenly; a bend shows as much of it as it leaks.
     lacking = bending.asked * stand.doubt / math.sqrt(len(bends.shapes))
@@ -304,11 +308,12 @@ def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
     None of the columns bends, or a part of them does, each of their numbers normal with a variance that falls
     from the smoothest bend on, the others do not at all. Parts and variances are compared by how likely they
     make all answers, and averaged."""
-    part, mean = (grid.ravel() for grid in np.meshgrid(_SPARSE, _GAINS, indexing="ij"))
+    parts = np.geomspace(1.0 / len(along), 1.0, _PARTS)
+    part, mean = (grid.ravel() for grid in np.meshgrid(parts, _GAINS, indexing="ij"))
     bent, known = np.empty((2, part.size, len(along)))
     for place, (seen, error) in enumerate(zip(along, errors, strict=True)):
-        parts = np.broadcast_to(_SMOOTH[: seen.shape[1]], seen.shape).ravel() / len(seen)
-        spread, variance = np.outer(mean, parts), np.ravel(error) ** 2
+        smooth = np.broadcast_to(_SMOOTH[: seen.shape[1]], seen.shape).ravel() / len(seen)
+        spread, variance = np.outer(mean, smooth), np.ravel(error) ** 2
         total, square = spread + variance, np.ravel(seen) ** 2
         # How much likelier the numbers are if the column bends, and what their squares then are.
         bent[:, place] = 0.5 * np.sum(square / variance - square / total - np.log(total / variance), axis=1)

@@ -70,6 +70,7 @@ class Card:
     audit: str = ""
     measured: tuple[Measured, ...] = ()
     effects: tuple[DrawnEffect, ...] = ()
+    pairs: tuple[tuple[str, float], ...] = ()
     survival: tuple[SurvivalCurve, ...] = ()
 
     def names(self, count: int) -> list[str]:

@@ -33,7 +33,23 @@ def curves(card: Card) -> str:
     if len(figures) > SHOWN:
         rest = element("summary", f"The other {len(figures) - SHOWN} columns")
         shown += element("details", rest + element("div", "".join(figures[SHOWN:]), class_="figures"))
-    return said + shown + _numbers(card.effects)
+    return said + shown + _together(card) + _numbers(card.effects)
+
+
+def _together(card: Card) -> str:
+    """Pairs of columns that act together: how far they move the score beyond what is drawn."""
+    if not card.pairs:
+        return ""
+    said = element(
+        "p",
+        "Columns that act together: each is drawn on average over the other's records. Beyond that the pair "
+        "moves the score by what is said here (sd over records, the two columns taken for independent).",
+    )
+    cells = ((text(name), number(spread)) for name, spread in card.pairs)
+    rows = "".join(element("tr", "".join(element("td", cell) for cell in row)) for row in cells)
+    head = "".join(element("th", name, scope="col") for name in ("pair", "moves the score by"))
+    table = element("table", element("thead", element("tr", head)) + element("tbody", rows))
+    return said + element("div", table, class_="scroll")
 
 
 def _figure(effect: DrawnEffect) -> str:
