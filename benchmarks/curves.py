@@ -36,7 +36,7 @@ EPSILONS = (0.3, 1.0, 3.0, 8.0)
 DELTA = 1e-6
 KEPT = Path(__file__).parent / "results" / "curves.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "curves-results.md"
-MODELS = ("linear", "additive", "auto")
+MODELS = ("linear", "additive", "smooth", "auto")
 DEFAULTS, PLAIN, BOOSTED = "defaults", "EBM, not private", "gradient boosting, not private"
 SEED = 3000
 

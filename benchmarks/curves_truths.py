@@ -25,7 +25,7 @@ import sottovoce as sv
 from sottovoce.data.schema import Numeric, Schema, Target
 
 KEPT = Path(__file__).parent / "results" / "curves_truths.jsonl"
-MODELS = ("linear", "additive", "auto")
+MODELS = ("linear", "additive", "smooth", "auto")
 PATH = tuple(np.geomspace(0.1, 8.0, 12).round(3).tolist())
 TRAIN, TEST = 10_000, 20_000
 WIDE = 100.0
