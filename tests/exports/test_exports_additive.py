@@ -62,6 +62,7 @@ def model_of(target: str) -> Model:
     if target == "a surface":
         crossed = paired(fitted.schema, schema, (("age", "income"), ("income", "tiny")), fitted.marginals)
         held["schema"], count = crossed.to_dict(), len(crossed.features)
+        held["schema_digest"], held["result"]["noise"] = crossed.digest, None
     held["result"]["weights"] = rng.normal(0.0, 2.0, count).tolist()
     return Model.from_dict(held)
 

@@ -245,3 +245,20 @@ def test_a_missing_cell_and_categories_do_not_disturb_the_choice() -> None:
     model = sv.fit(people(5_000), SCHEMA, epsilon=2.0, delta=1e-6, model="auto", simulate=0)
     assert "age" in curves_of(model.schema)
     assert any(isinstance(column, Categorical) for column in model.schema.columns)
+
+
+def test_a_spike_within_a_bin_makes_no_bend_large() -> None:
+    """Nine in ten records hold the lowest number itself, and the marginal only says that they are in the first
+    bin: were knots dense there, a bend of mean square 1 over the bins would be 20 at that number."""
+    shares = np.full(BINS, 0.1 / (BINS - 1))
+    shares[0] = 0.9
+    edges = np.linspace(-1.0, 1.0, BINS + 1)
+    spiked = Marginal("x0", tuple(edges.tolist()), tuple(shares.tolist()), 1e-6)
+    line = LINES.columns[0]
+    assert isinstance(line, Numeric)
+    column = curved(LINES, 7, (spiked, *even(LINES)[1:]), apart=True).columns[0]
+    assert isinstance(column, Spline)
+    assert np.diff(np.searchsorted(edges, column.breaks)).min() >= 2
+    bends = column.basis(np.linspace(-1.0, 1.0, 1001)) @ Shape.of(line, column, spiked).weights
+    assert np.abs(bends).max() < 6.0
+    assert np.abs(bends[0]).max() < 2.0

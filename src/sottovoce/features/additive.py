@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SHARE = 0.03
 """Part of the budget for the marginals. Knots need no more precision than a few percent of the records."""
 
-LOOK_SHARE, PAIR_SHARE = 0.05, 0.04
+LOOK_SHARE, PAIR_SHARE = 0.08, 0.04
 """Parts of what is left then for the gradient along bends, at a linear fit, and along products of pairs."""
 
 _FIRST_LOOK, _LAST_LOOK, _FITTED = 3, 9, 1.15
@@ -133,7 +133,7 @@ class Additive(StagedRisk):
     def bent(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
         """Ask which columns are worth a curve at the weights w of lines, and take those; True if any is."""
         self._chooses = False
-        bent = curved(self._plain, self._knots, self.marginals, self._names)
+        bent = curved(self._plain, self._knots, self.marginals, self._names, apart=True)
         ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
         found = gains(ask, among, w, stand, units)
         kept = found.worthwhile(ask, self.current.problem.dim) | declared_curves(self._plain)

@@ -40,10 +40,15 @@ def knot_count(n: int, mu: float, columns: int) -> int:
 
 
 def curved(
-    schema: Schema, knots: int, marginals: tuple[Marginal, ...] = (), only: frozenset[str] | None = None
+    schema: Schema,
+    knots: int,
+    marginals: tuple[Marginal, ...] = (),
+    only: frozenset[str] | None = None,
+    *,
+    apart: bool = False,
 ) -> Schema:
     """The schema with a spline in place of each number that may bend, or of `only` those; without marginals,
-    of even knots.
+    of even knots; `apart`: as `spline`.
 
     Numbers that enter a declared interaction stay lines, as do those declared with a centre or scale, or of
     linear shape."""
@@ -52,7 +57,7 @@ def curved(
     for column in schema.columns:
         if bends(column, schema) and (only is None or column.name in only):
             assert isinstance(column, Numeric)
-            columns.append(spline(column, knots, found.get(column.name)))
+            columns.append(spline(column, knots, found.get(column.name), apart=apart))
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
@@ -103,8 +108,9 @@ def curves_of(schema: Schema) -> frozenset[str]:
     return frozenset(column.name for column in schema.columns if isinstance(column, Spline))
 
 
-def spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
-    """A spline in place of a number, its knots where the marginal says that records are, or even."""
+def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: bool = False) -> Spline:
+    """A spline in place of a number, its knots where the marginal says that records are, or even; two bins
+    `apart` at least, if it is to vary little within a bin, where the marginal does not say who is."""
     wanted = np.arange(1, knots + 1) / (knots + 1)
     if marginal is None:
         places = column.low + wanted * (column.high - column.low)
@@ -112,6 +118,12 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None) -> Spline:
         edges = np.array(marginal.edges)
         even = np.linspace(0.0, 1.0, edges.size)
         places = np.interp(wanted, (1.0 - EVEN) * marginal.law + EVEN * even, edges)
+        if apart:
+            steps = 2.0 * np.arange(1, knots + 1)
+            bins = np.interp(places, edges, np.arange(edges.size))
+            bins = np.maximum.accumulate(np.maximum(bins, 2.0) - steps) + steps
+            last = edges.size - 1.0 - steps[::-1]
+            places = np.interp(np.minimum(bins, last), np.arange(edges.size), edges)
     return Spline(
         column.name,
         column.low,

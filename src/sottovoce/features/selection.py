@@ -58,10 +58,11 @@ _LARGEST = 5.0
 
 _PARTS = 7
 _GAINS = np.geomspace(1e-6, 1.0, 41)
+_USUAL, _SPREAD = 3e-3, 1.0
 """Parts of columns that bend, from one column to all, and mean gains of one that does, in units of the loss:
-compared by evidence."""
+compared by evidence. Before it, logarithms of gains are normal about the usual one with this spread."""
 
-_STRAIGHT = 0.8
+_STRAIGHT = 0.5
 """How likely no column bends at all, before anything is seen."""
 
 _SURELY = 2.0
@@ -244,7 +245,8 @@ class Shape:
         along = linalg.lstsq(basis, straight)[0]
         bends = smooth - along @ fitted
         bends = _in_turn(bends, square)
-        bends /= np.maximum(1.0, np.abs(basis @ bends).max(axis=0) / _LARGEST)
+        everywhere = column.basis(np.concatenate([edges, middle])) @ bends
+        bends /= np.maximum(1.0, np.abs(everywhere).max(axis=0) / _LARGEST)
         weights, straightened = (
             np.zeros((len(column.features), bends.shape[1])),
             np.zeros(len(column.features)),
@@ -289,8 +291,8 @@ def gains(ask: Queries, bends: Bends, w: Vector, stand: Stand, units: int) -> Ga
     problem, count = ask.problem, bends.count
     answer, bending = gradient_at(ask.preconditioned(bends.preconditioner), bends.at(w), stand, units)
     falls = answer.value.reshape(-1, problem.columns)[:, :count] * bending.unit
-    # What lines still lack is spread over them about evenly; a bend shows as much of it as it leaks.
-    lacking = bending.asked * stand.doubt / math.sqrt(len(bends.shapes))
+    # What the fit still lacks is spread over its features about evenly; a bend shows as much as it leaks.
+    lacking = bending.asked * stand.doubt / math.sqrt(len(bends.lines))
     along, errors, place = list[Matrix](), list[Matrix](), 0
     for shape in bends.shapes:
         along.append(falls[:, place : place + shape.count])
@@ -321,6 +323,7 @@ def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
         known[:, place] = np.sum(trust**2 * square + trust * variance, axis=1)
     bent += np.log(part)[:, None]
     either = np.logaddexp(bent, np.log(np.maximum(1.0 - part, 1e-300))[:, None])
-    evidence = either.sum(axis=1) + math.log((1.0 - _STRAIGHT) / part.size)
+    before = special.log_softmax(-0.5 * (np.log(mean / _USUAL) / _SPREAD) ** 2) + math.log(1.0 - _STRAIGHT)
+    evidence = before + either.sum(axis=1)
     likely = special.softmax(np.append(evidence, math.log(_STRAIGHT)))[:-1]
     return np.asarray(likely @ (np.exp(bent - either) * known))
