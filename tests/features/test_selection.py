@@ -248,7 +248,7 @@ def test_a_missing_cell_and_categories_do_not_disturb_the_choice() -> None:
 
 
 def test_a_spike_within_a_bin_makes_no_bend_large() -> None:
-    """Nine in ten records hold the lowest number itself, and the marginal only says that they are in the first
+    """Nine in ten records hold the lowest number itself; the marginal only says that they are in the first
     bin: were knots dense there, a bend of mean square 1 over the bins would be 20 at that number."""
     shares = np.full(BINS, 0.1 / (BINS - 1))
     shares[0] = 0.9
