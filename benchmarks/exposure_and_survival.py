@@ -1,17 +1,27 @@
-"""`python -m benchmarks.exposure_and_survival [--sets 200] [--n 5000 20000]`: coverage of 95 % intervals.
+"""Coverage and width of 95 % intervals of counts with an exposure and of times to event.
 
-Simulated counts with an exposure and times to event, of records and of persons with two rows each, at epsilon
-1 and 3. One data set of every setting after the other, printed as it goes: whoever stops it early has as many
-of each. No seed here chose a constant."""
+    python -m benchmarks.exposure_and_survival run --out FILE --n 5000 20000 --sets 1000
+    python -m benchmarks.exposure_and_survival table FILE...
+
+Simulated records, or persons with two rows each, at epsilon 1 and 3, noise simulated. One data set of every
+setting after the other, a line of JSON each, so that whoever stops it early has as many of each and goes on
+where it stopped. The first sets are compared with statsmodels on the same records without privacy, where it
+is installed. Sets 0 to 99 are left out: the first five prompted a change."""
 
 from __future__ import annotations
 
 import argparse
-import time
+import json
+import math
+import zlib
+from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import sottovoce as sv
 
@@ -19,6 +29,10 @@ COLUMNS = {
     "age": {"type": "numeric", "low": 40, "high": 80},
     "arm": {"type": "categorical", "categories": ["control", "treated"]},
 }
+GRID = (90, 180, 270)
+FIRST = 100
+COMPARED = 20
+"""Sets of a setting whose errors are compared with those without privacy."""
 
 
 class Setting(NamedTuple):
@@ -26,10 +40,11 @@ class Setting(NamedTuple):
     n: int
     epsilon: float
     persons: bool
+    method: str
 
     def __str__(self) -> str:
         unit = "persons" if self.persons else "records"
-        return f"{self.kind}, {self.n:,} {unit}, epsilon {self.epsilon:g}"
+        return f"{self.kind}, {self.n:,} {unit}, epsilon {self.epsilon:g}, {self.method}"
 
 
 def people(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -58,7 +73,7 @@ def times(n: int, persons: bool, rng: np.random.Generator) -> tuple[pd.DataFrame
     days = np.where(lived <= left, 90 * lived - 10, 90 * left + 5)
     died = np.where(lived <= left, "yes", "no")
     table = pd.DataFrame({"age": age, "arm": arm, "days": days, "died": died, "who": np.arange(n)})
-    target = {"type": "survival", "event": "died", "time": "days", "grid": [90, 180, 270], "typical": 0.15}
+    target = {"type": "survival", "event": "died", "time": "days", "grid": list(GRID), "typical": 0.15}
     if persons:
         early = np.where((days <= 90) & (died == "yes"), "yes", "no")
         first = table.assign(died=early, days=np.minimum(days, 90), since=0.0)
@@ -68,34 +83,150 @@ def times(n: int, persons: bool, rng: np.random.Generator) -> tuple[pd.DataFrame
     return table, target, {**truth, "intercept": -1.6 - 1.8}
 
 
-def intervals(setting: Setting, number: int) -> list[tuple[bool, bool]]:
-    """Of every coefficient whose truth is known: whether it was determined, and its interval holds it."""
-    kind, n, epsilon, persons = setting
+def drawn(setting: Setting, number: int) -> tuple[pd.DataFrame, dict[str, Any], Any]:
+    kind, n, epsilon, persons, _ = setting
     rng = np.random.default_rng([number, n, int(10 * epsilon), len(kind), int(persons), 4242])
-    table, target, truth = (rates if kind == "rate" else times)(n, persons, rng)
-    unit = {"person": "who"} if persons else {}
+    return (rates if kind == "rate" else times)(n, persons, rng)
+
+
+def found(setting: Setting, number: int) -> list[dict[str, Any]]:
+    """Of every coefficient: what was said of it, and its truth."""
+    table, target, truth = drawn(setting, number)
+    unit = {"person": "who"} if setting.persons else {}
     schema = sv.Schema.from_dict({**unit, "columns": COLUMNS, "target": target})
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "inference": 0.3, "anyway": True}
-    model = sv.fit(table, schema, simulate=number, **budget)
-    lines = [line for line in model.summary().lines if line.term in truth]
-    return [(line.resolved, line.resolved and line.low <= truth[line.term] <= line.high) for line in lines]
+    budget: dict[str, Any] = {"epsilon": setting.epsilon, "delta": 1e-6, "inference": 0.3, "anyway": True}
+    noise = zlib.crc32(f"{setting} {number}".encode())
+    model = sv.fit(table, schema, simulate=noise, method=setting.method, **budget)
+    plain = plain_errors(setting.kind, table) if number < FIRST + COMPARED else {}
+    said = []
+    for line in model.summary().lines:
+        if line.term in truth:
+            seen = {"error": line.error, "low": line.low, "high": line.high} if line.resolved else {}
+            beside = {"plain": plain[line.term]} if line.term in plain else {}
+            said.append({"term": line.term, "truth": truth[line.term], **seen, **beside})
+    return said
+
+
+def plain_errors(kind: str, table: pd.DataFrame) -> dict[str, float]:
+    """Robust standard errors of statsmodels, by persons; none where it is not installed."""
+    if find_spec("statsmodels") is None:
+        return {}
+    import statsmodels.api as sm
+
+    if kind == "rate":
+        family, exposure, rows, y = sm.families.Poisson(), table["years"], table, table["stays"]
+    else:
+        rows, y = at_risk(table)
+        family, exposure = sm.families.Binomial(), None
+    X = pd.DataFrame({"age": rows["age"], "arm=treated": (rows["arm"] == "treated").astype(float)})
+    for end in GRID[1:] if kind == "survival" else ():
+        X[f"interval=to {end}"] = (rows["end"] == end).astype(float)
+    X["intercept"] = 1.0
+    fitted = sm.GLM(y, X, family=family, exposure=exposure).fit(
+        cov_type="cluster", cov_kwds={"groups": rows["who"]}
+    )
+    return dict(fitted.bse)
+
+
+def at_risk(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    since = table["since"] if "since" in table else 0.0
+    parts = []
+    for start, end in zip((0, *GRID), GRID, strict=False):
+        inside = (since <= start) & (table["days"] > start)
+        inside &= (table["died"] == "yes") | (table["days"] >= end)
+        rows = table[inside].assign(end=end)
+        parts.append(rows.assign(struck=((rows["died"] == "yes") & (rows["days"] <= end)).astype(float)))
+    rows = pd.concat(parts, ignore_index=True)
+    return rows, rows["struck"]
+
+
+def run(out: Path, sizes: list[int], sets: int, kinds: list[str], method: str | None) -> None:
+    done = {(line["setting"], line["number"]) for line in _lines([out])}
+    settings = [
+        Setting(kind, n, epsilon, persons, method or ("auto" if kind == "rate" else "majorize"))
+        for n in sizes
+        for epsilon in (1.0, 3.0)
+        for kind in kinds
+        for persons in (False, True)
+    ]
+    with out.open("a") as file:
+        for number in range(FIRST, FIRST + sets):
+            for setting in settings:
+                if (str(setting), number) not in done:
+                    line = {"setting": str(setting), "number": number, "found": found(setting, number)}
+                    print(json.dumps(line), file=file, flush=True)
+
+
+def table(stores: list[Path]) -> str:
+    """Of each setting: sets, determined, inside with the 95 % range of a part, errors by those without
+    privacy. Of persons and records alike, the intercept aside in the widths."""
+    held: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
+    for line in _lines(stores):
+        held[line["setting"]].append(line["found"])
+    rows = [
+        "| setting | sets | determined | inside | 95 % range | errors / statsmodels |",
+        "|" + " --- |" * 6,
+    ]
+    together: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for setting in sorted(held, key=lambda name: (name.split(",")[0], name.split(" epsilon")[1], name)):
+        said = [one for each in held[setting] for one in each]
+        seen = [one for one in said if "low" in one]
+        inside = [one["low"] <= one["truth"] <= one["high"] for one in seen]
+        spans = _ratios(seen)
+        rows.append(
+            f"| {setting} | {len(held[setting])} | {len(seen)} of {len(said)} | {_part(inside)} | "
+            f"{_range(sum(inside), len(inside))} | {spans} |"
+        )
+        for name in (setting.split(",")[0], "all"):
+            together[name][0] += sum(inside)
+            together[name][1] += len(inside)
+    for name, (hits, of) in together.items():
+        rows.append(f"| {name}, together | | {of} | {hits / max(of, 1):.4f} | {_range(hits, of)} | |")
+    return "\n".join(rows)
+
+
+def _part(inside: list[bool]) -> str:
+    return f"{np.mean(inside):.3f}" if inside else "none"
+
+
+def _range(hits: int, of: int) -> str:
+    """Clopper's and Pearson's; coefficients of a set are not independent, so it is somewhat wider."""
+    if not of:
+        return ""
+    low = stats.beta.ppf(0.025, hits, of - hits + 1) if hits else 0.0
+    high = stats.beta.ppf(0.975, hits + 1, of - hits) if hits < of else 1.0
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _ratios(seen: list[dict[str, Any]]) -> str:
+    """Least and most over the terms of the median of our error by the plain one."""
+    by_term: dict[str, list[float]] = defaultdict(list)
+    for one in seen:
+        if "plain" in one and one["term"] != "intercept":
+            by_term[one["term"]].append(one["error"] / one["plain"])
+    medians = [float(np.median(ratios)) for ratios in by_term.values()] or [math.nan]
+    return f"{min(medians):.2f} to {max(medians):.2f}"
+
+
+def _lines(stores: list[Path]) -> list[dict[str, Any]]:
+    return [json.loads(line) for store in stores if store.exists() for line in store.open() if line.strip()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exposure_and_survival")
-    parser.add_argument("--sets", type=int, default=200)
-    parser.add_argument("--n", type=int, nargs="+", default=[5_000, 20_000])
+    doing = parser.add_subparsers(dest="what", required=True)
+    runs = doing.add_parser("run")
+    runs.add_argument("--out", type=Path, required=True)
+    runs.add_argument("--n", type=int, nargs="+", default=[5_000, 20_000, 100_000])
+    runs.add_argument("--sets", type=int, default=1000)
+    runs.add_argument("--kinds", nargs="+", default=["rate", "survival"])
+    runs.add_argument("--method", help="auto for rates, majorize for times to event unless said")
+    doing.add_parser("table").add_argument("stores", type=Path, nargs="+")
     given = parser.parse_args()
-    kinds = [(kind, persons) for kind in ("rate", "survival") for persons in (False, True)]
-    settings = [Setting(k, n, epsilon, p) for n in given.n for epsilon in (1.0, 3.0) for k, p in kinds]
-    found: dict[Setting, list[tuple[bool, bool]]] = {setting: [] for setting in settings}
-    for number in range(given.sets):
-        for setting in settings:
-            found[setting] += intervals(setting, number)
-        print(f"after {number + 1} sets of each, {time.strftime('%H:%M')}")
-        for setting, seen in found.items():
-            determined, inside = (sum(part) for part in zip(*seen, strict=True))
-            print(f"  {setting}: {inside} of {determined} determined, {len(seen)} in all", flush=True)
+    if given.what == "table":
+        print(table(given.stores))
+    else:
+        run(given.out, given.n, given.sets, given.kinds, given.method)
 
 
 if __name__ == "__main__":
