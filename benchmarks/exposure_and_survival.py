@@ -129,7 +129,7 @@ def plain_errors(kind: str, table: pd.DataFrame) -> dict[str, float]:
 
 
 def at_risk(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
-    since = table["since"] if "since" in table else 0.0
+    since = table.get("since", 0.0)
     parts = []
     for start, end in zip((0, *GRID), GRID, strict=False):
         inside = (since <= start) & (table["days"] > start)

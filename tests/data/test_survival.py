@@ -67,6 +67,8 @@ def test_a_record_has_a_row_for_each_interval_at_risk() -> None:
         [("to 90", None, 0.0)],  # no usable time: no label
     ]
     schema = declared({"entry": "since"})
+    at_once = FEW[:2].assign(days=0.0)
+    assert rows_of(at_once, schema) == [[("to 90", "yes", 1.0)], [("to 90", "no", 0.0)]]
     assert rows_of(FEW, schema) == expected
     assert rows_of(pa.Table.from_pandas(FEW), schema) == expected
     assert sv.Schema.from_dict(schema.to_dict()) == schema
@@ -95,7 +97,7 @@ def test_no_record_changes_the_rows_of_another_nor_how_many_there_are(days: Any,
     assert read.records == len(FEW)
     assert sv.Records.from_table(other, schema, invalid="zero").n == len(FEW)
     if not np.isfinite(days) or days < 0 or died == "perhaps":
-        with pytest.raises(DataError):
+        with pytest.raises(DataError, match="or 'days' a time that is missing"):
             read_compact(other.drop(index=5), schema)
 
 

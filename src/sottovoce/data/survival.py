@@ -77,10 +77,12 @@ class Survival:
 
     def at_risk(self, since: Vector, until: Vector, happened: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Records by intervals: an interval counts from its start on for who was under observation by then,
-        has not left before it ends, and was not struck before it starts."""
+        has not left before it ends, and was not struck before it starts. An event at time 0, as where days or
+        months are rounded down, lies in the first interval."""
         ends = np.array(self.grid)
         starts = np.array([0.0, *self.grid[:-1]])
-        inside = (starts >= since[:, None]) & (starts < until[:, None])
+        reached = (starts < until[:, None]) | ((starts == 0.0) & (until[:, None] == 0.0))
+        inside = (starts >= since[:, None]) & reached
         return np.asarray(inside & (happened[:, None] | (ends <= until[:, None])))
 
 
@@ -128,7 +130,7 @@ class Periods(Source):
         until = schema.numbers(column_of(survival.time))
         since = np.zeros(n) if survival.entry is None else schema.numbers(column_of(survival.entry))
         codes = schema.reading(aim).codes(column_of(aim.name), survival.events)
-        usable = np.isfinite(until) & (until > 0.0) & np.isfinite(since) & (codes >= 0)
+        usable = np.isfinite(until) & (until >= 0.0) & np.isfinite(since) & (codes >= 0)
         happened = np.asarray(codes == 1)
         inside = survival.at_risk(since, until, happened) & usable[:, None]
         counted = np.asarray(inside.any(axis=1))

@@ -142,8 +142,14 @@ def unusable_targets(usable: Mask, aim: Target, lenient: bool) -> Mask | None:
     if usable.all():
         return None
     if not lenient:
+        timed = () if aim.survival is None else aim.survival.columns
+        wanted = (
+            f", or {' or '.join(map(repr, timed))} a time that is missing, below 0 or no number"
+            if timed
+            else ""
+        )
         raise DataError(
-            f"target {aim.name!r} holds a missing or undeclared value. Clean the data, declare every "
+            f"target {aim.name!r} holds a missing or undeclared value{wanted}. Clean the data, declare every "
             'class, or read with invalid="zero" to blank such rows.'
         )
     return ~usable

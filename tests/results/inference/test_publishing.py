@@ -99,8 +99,13 @@ def test_tables_have_reference_rows_and_no_number_where_nothing_is_determined(mo
     assert [row["term"] for row in listed] == [
         *("age", "region=north", "region=south", "region=west", "region=(missing or other)", "intercept")
     ]
-    assert listed[1]["reference"] == "true"
-    assert listed[1]["estimate"] == "1.0"
+    assert [row["reference_row"] for row in listed] == ["false", "true", *["false"] * 4]
+    assert listed[1]["estimate"] == "1"
+    frame = summary.frame(references=True)
+    assert list(frame["term"]) == [row["term"] for row in listed]
+    assert list(frame["reference_row"]) == [row["reference_row"] == "true" for row in listed]
+    assert frame["estimate"][1] == 1.0
+    assert frame["std.error"].isna().tolist() == [False, True, False, False, True, False]
     assert [listed[4][name] for name in ("estimate", "std.error", "p.value", "conf.low")] == [""] * 4
     for text in (summary.to_latex(), summary.to_html(), str(summary)):
         assert "reference" in text

@@ -129,19 +129,28 @@ class Summary:
         """Whether no coefficient but the intercept is."""
         return not any(line.resolved for line in self.lines if not line.term.endswith(INTERCEPT))
 
-    def frame(self) -> Any:
+    def frame(self, *, references: bool = False) -> Any:
         """A tidy table with the columns of R's broom: a pandas DataFrame, or a pyarrow Table without pandas.
 
         Columns: term, estimate, std.error, statistic, p.value, conf.low, conf.high; and `resolved`, without
-        which the others are missing."""
+        which the others are missing. With `references` also the rows that others are compared with, as
+        broom.helpers adds them: `reference_row` is true there, the estimate 0 or the ratio 1."""
         import pyarrow
 
-        columns = zip(*(line.values for line in self.lines), strict=True)
-        table = pyarrow.table(dict(zip(COLUMNS, map(list, columns), strict=True)))
+        columns = dict(zip(COLUMNS, map(list, zip(*self.values(references), strict=True)), strict=True))
+        if references:
+            columns["reference_row"] = [line is None for _, line in self.rows]
+        table = pyarrow.table(columns)
         try:
             return table.to_pandas()
         except ImportError:
             return table
+
+    def values(self, references: bool) -> list[tuple[str | float | None, ...]]:
+        """Rows in the order of COLUMNS, those that others are compared with among them if asked for."""
+        fixed = (1.0 if self.exp else 0.0, *[None] * (len(COLUMNS) - 2))
+        listed = self.rows if references else [(line.term, line) for line in self.lines]
+        return [(name, *fixed) if line is None else line.values for name, line in listed]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values; a number that is not determined is None."""

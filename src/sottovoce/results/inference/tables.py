@@ -127,23 +127,20 @@ def latex_table(summary: Summary) -> str:
 
 
 def csv_table(summary: Summary) -> str:
-    """The columns of `frame()`; reference rows have an estimate of 0, or a ratio of 1, and say so."""
+    """As `frame(references=True)`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, REFERENCE])
-    for name, line in summary.rows:
-        if line is None:
-            writer.writerow([name, 1.0 if summary.exp else 0.0, *[""] * 5, "", "true"])
-        else:
-            *numbers, resolved = line.values
-            said = ["" if value is None else _plain(value) for value in numbers]
-            writer.writerow([*said, str(resolved).lower(), "false"])
+    writer.writerow([*COLUMNS, "reference_row"])
+    for values, (_, line) in zip(summary.values(references=True), summary.rows, strict=True):
+        writer.writerow(map(_plain, (*values, line is None)))
     return out.getvalue()
 
 
-def _plain(value: str | float) -> str:
+def _plain(value: str | float | None) -> str:
     """Ten digits: those that differ by how a sum was rounded are left out."""
-    return value if isinstance(value, str) else f"{value:.10g}"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}"
 
 
 def _escaped(text: str) -> str:
