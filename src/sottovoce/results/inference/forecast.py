@@ -152,11 +152,11 @@ def forecast(
         Verdict.YES if all(known) else Verdict.PERHAPS if any(known) else Verdict.NO
         for known in zip(kindly, hardly, strict=True)
     ]
-    ranges = (np.minimum(low, high).tolist(), np.maximum(low, high).tolist(), part.tolist())
+    least, most = np.minimum(low, high), np.maximum(low, high)
     return CoefficientForecast(
         tuple(
-            ExpectedCoefficient(name, *range_, verdict)
-            for name, verdict, *range_ in zip(names, verdicts, *ranges, strict=True)
+            ExpectedCoefficient(name, float(least[place]), float(most[place]), float(part[place]), verdict)
+            for place, (name, verdict) in enumerate(zip(names, verdicts, strict=True))
         )
     )
 
