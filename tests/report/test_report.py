@@ -7,9 +7,12 @@ import dataclasses
 import hashlib
 import math
 import re
+import warnings
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import sottovoce as sv
@@ -242,3 +245,28 @@ def test_every_question_of_an_evaluator_is_answered_from_the_result(simulate: in
     filled = [one.asked for one in technical(result, named) if YOURS in one.told]
     assert set(filled) < set(blank)
     assert len(filled) <= 4
+
+
+def test_green_is_for_a_promise_that_bought_something_and_who_was_held_out_is_protected_too() -> None:
+    """At epsilon 0.05 noise hides every coefficient; nothing here is simulated."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(20, 80, 800), "ill": rng.choice(["no", "yes"], 800)})
+    schema = sv.Schema.from_dict(
+        {
+            "columns": {"age": {"type": "numeric", "low": 20, "high": 80}},
+            "target": {"column": "ill", "classes": ["no", "yes"]},
+        }
+    )
+    leads = {}
+    for epsilon in (0.05, 20.0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = sv.fit(
+                frame, schema, epsilon=epsilon, delta=1e-5, inference=0.5, evaluate=0.25, anyway=True
+            )
+        page = render(model.result, card=model.card())
+        leads[epsilon] = 'class="lead plain"' in page
+        assert "Each of the 600 records." in page
+        assert "Each of the 200 records held out is protected, too" in page
+        assert model.summary().nothing is leads[epsilon]
+    assert leads == {0.05: True, 20.0: False}

@@ -102,10 +102,20 @@ predict.sottovoce_model <- function(object, newdata, type = c("response", "link"
   chances
 }
 
-coef.sottovoce_model <- function(object, ...) object$coefficients
+# Where inference was asked for, estimates: NA where one is not determined. Else the weights of predict(), which
+# are always in model$coefficients.
+coef.sottovoce_model <- function(object, ...) {
+  if (is.null(object$estimates)) return(object$coefficients)
+  setNames(object$estimates$estimate, object$estimates$term)
+}
+
+vcov.sottovoce_model <- function(object, ...) {
+  if (is.null(object$vcov)) stop("no part of the budget was kept for inference.")
+  object$vcov
+}
 
 print.sottovoce_model <- function(x, ...) {
   cat("Private model of ", x$target, "\nGuarantee: ", x$facts[["guarantee"]], "\n\n", sep = "")
-  print(x$coefficients)
+  print(if (is.null(x$estimates)) x$coefficients else x$estimates, row.names = FALSE)
   invisible(x)
 }

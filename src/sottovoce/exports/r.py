@@ -127,7 +127,8 @@ def _inferred(summary: Summary) -> str:
     names = [line.term for line in summary.lines]
     return (
         f"estimates <- data.frame(\n{listed},\n  check.names = FALSE, stringsAsFactors = FALSE\n)\n"
-        f"vcov <- {_matrix(summary.covariance, names, names)}\n"
+        f"model$vcov <- {_matrix(summary.covariance, names, names)}\n"
+        "model$estimates <- estimates\n"
     )
 
 

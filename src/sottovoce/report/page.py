@@ -120,7 +120,7 @@ def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
         "header",
         element("p", "Sottovoce privacy report", class_="brand")
         + element("h1", text(card.dataset or "Private model"))
-        + element("p", text(words.headline(result)), class_="lead warning" if result.simulated else "lead")
+        + element("p", text(words.headline(result)), class_=_tone(result, card))
         + _undetermined(card)
         + element("p", text(words.promise(result)), class_="caption")
         + element("dl", tiles, class_="tiles")
@@ -128,8 +128,19 @@ def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
     )
 
 
+def _tone(result: Result, card: Card) -> str:
+    """Green is for a promise that bought something."""
+    if result.simulated:
+        return "lead warning"
+    return "lead plain" if _says_nothing(card) else "lead"
+
+
+def _says_nothing(card: Card) -> bool:
+    return card.summary is not None and card.summary.nothing
+
+
 def _undetermined(card: Card) -> str:
-    if card.summary is None or not card.summary.nothing:
+    if not _says_nothing(card):
         return ""
     return element(
         "p", "No coefficient of this model is determined: the noise hides them.", class_="lead warning"

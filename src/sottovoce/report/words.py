@@ -61,6 +61,15 @@ def promise(result: Result) -> str:
     return f"({stated.epsilon:.4g}, {number(stated.delta)})-differential privacy for every {stated.unit}"
 
 
+def _held_out(figures: tuple[Measured, ...], unit: str) -> str:
+    if not figures:
+        return ""
+    return (
+        f" Each of the {figures[0].n:,} {text(unit)}s held out is protected, too, by the part of the budget "
+        "that the figures had: nobody is in both parts."
+    )
+
+
 def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
     """Paragraphs: what is guaranteed and against whom."""
     promise = result.guarantee
@@ -73,7 +82,7 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
     return [
         f"<strong>Whom it protects.</strong> Each of the {promise.n:,} {unit}s. Had any one of them "
         f"{_changed(promise)}, everything released by {_released_by(promise)} would have come out almost "
-        "equally likely.",
+        f"equally likely.{_held_out(figures, promise.unit)}",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         f"any computer, any other data, full knowledge of the method, even all the other {unit}s.",
         f"<strong>How strong.</strong> {_asked(promise)} at most {100.0 * guess:.3g}\u00a0%, where a blind "
@@ -202,7 +211,7 @@ def with_intervals(summary: Summary, *, drawn: bool) -> str:
     return (
         f"Each interval holds with {level(summary.level)} confidence, for the population the records were "
         "drawn from: it covers the chance of the sample, the dark part of a bar, and the noise for privacy, "
-        "the light part; the column `privacy` is the noise's part of the variance. The line marks no effect. "
+        "the light part; the column privacy is the noise's part of the variance. The line marks no effect. "
         "Estimates are without the penalty, so they differ a little from the weights of the model."
     )
 

@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import math
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -134,25 +132,6 @@ def test_the_command_prints_again_without_spending(model: sv.Model, tmp_path: Pa
     for wrong in (("--per", "age"), ("--per", "age=0"), ("--against", "nothing"), ("--level", "2")):
         assert run(*wrong).exit_code != 0
     assert (tmp_path / "model.json").read_bytes() == saved
-
-
-@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R (Debian: r-base-core)")
-def test_r_reads_the_estimates_and_their_covariance(model: sv.Model, tmp_path: Path) -> None:
-    (tmp_path / "model.R").write_text(model.to_r(), encoding="utf-8")
-    script = (
-        'source("model.R"); cat(sprintf("%.17g", c(estimates$estimate, as.vector(t(vcov)))), sep="\\n"); '
-        'cat("\\n"); cat(estimates$term, sep="\\n"); cat("\\n"); cat(names(estimates), sep=" ")'
-    )
-    found = subprocess.run(
-        ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout.split("\n")
-    found = [text for text in found if text]
-    summary = model.summary()
-    size = len(summary.lines)
-    numbers = np.array([math.nan if text == "NA" else float(text) for text in found[: size + size * size]])
-    np.testing.assert_allclose(numbers[:size], [line.estimate for line in summary.lines], rtol=1e-12)
-    np.testing.assert_allclose(numbers[size:].reshape(size, size), summary.covariance, rtol=1e-12)
-    assert found[size + size * size : 2 * size + size * size] == [line.term for line in summary.lines]
 
 
 @pytest.mark.parametrize("within", [None, 0.5, 50.0])
