@@ -26,7 +26,7 @@ _WEIGHT = 0.6
 _HAZARD = 0.1
 """Hazard of an interval, where none is declared."""
 
-_KIND = Custom(spread=0.4, correlation=0.0, rarer=0.6, absent=0.01)
+_KIND = Custom(spread=0.4, correlation=0.0, rarer=0.6, absent=0.03)
 _HARD = Custom(spread=0.25, correlation=0.7, rarer=0.4, absent=0.0)
 _FAIR, _CAUTIOUS = 1.0, 1.5
 """Two kinds of tables, and what their noise is multiplied by; chosen on `benchmarks.health_tables.CHOSE`."""

@@ -176,6 +176,14 @@ REFERENCES = (
 )
 
 
+_MODELS = {
+    "odds ratio": "a logistic regression",
+    "rate ratio": "a Poisson regression",
+    "hazard odds ratio": "discrete-time hazards with a logit link",
+    "hazard ratio": "discrete-time hazards with a complementary log-log link",
+}
+
+
 def methods(result: Result, summary: Summary) -> str:
     """A paragraph for a paper: what was done, how sure it is, what it promises."""
     stated = result.guarantee
@@ -195,8 +203,8 @@ def methods(result: Result, summary: Summary) -> str:
         else ""
     )
     return (
-        f"Coefficients were estimated with sottovoce {result.version} by noisy gradients and Hessians of a "
-        f"penalized likelihood or loss (Gaussian noise calibrated to its sensitivity, Dwork et al., 2006), "
+        f"Coefficients of {_MODELS[summary.ratio] if summary.exp else 'a regression'} were estimated with "
+        f"sottovoce {result.version} by noisy gradients and Hessians of its penalized loss (Gaussian noise calibrated to its sensitivity, Dwork et al., 2006), "
         f"followed by one Newton step without the penalty. {level(summary.level)} confidence intervals "
         f"({kind}, Student's distribution) cover the sampling error and the noise added for privacy; columns "
         f"and reference categories were fixed before the data were read.{left} {promise}"
@@ -216,10 +224,13 @@ def with_intervals(summary: Summary, *, drawn: bool) -> str:
     )
 
 
-def measured(figures: tuple[Measured, ...], result: Result) -> list[str]:
-    """What was measured on records or persons that training never saw, each with its interval."""
+def measured(figures: tuple[Measured, ...], result: Result, *, timed: bool = False) -> list[str]:
+    """What was measured on records or persons that training never saw, each with its interval; of a time to
+    event nothing is."""
     unit = result.guarantee.unit
     whose = "rows" if unit == "record" else "persons"
+    if timed:
+        return ["<strong>How well it predicts was not measured:</strong> figures are of one row a record."]
     if not figures:
         return [
             "<strong>How good it is was not measured.</strong> <code>fit --evaluate 0.1</code> holds rows "
