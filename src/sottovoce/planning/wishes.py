@@ -107,7 +107,7 @@ def wish_for_error(
         lines = {line.term: line for line in found.lines}
         if term not in lines:
             raise ParameterError(f"there is no coefficient {term!r}.{meant(term, lines)}")
-        return lines[term].error if lines[term].determined else math.inf
+        return lines[term].error
 
     low, epsilon, high = (
         least(lambda one, off=off: error(one) <= wanted * off, *EPSILONS)  # type: ignore[misc]

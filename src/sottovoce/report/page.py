@@ -44,7 +44,8 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     about = card or Card()
     bodies = {
         "guarantee": _guarantee(result, about),
-        "certificate": _paragraphs(words.measured(about.measured, result, timed=bool(about.survival))) + _certificate(result),
+        "certificate": _paragraphs(words.measured(about.measured, result, timed=bool(about.survival)))
+        + _certificate(result),
         "budget": _budget(result, about),
         "steps": _steps(result),
         **({"curves": curves(about)} if about.effects else {}),

@@ -100,6 +100,11 @@ class ExpectedCoefficient:
     privacy: float
     verdict: Verdict
 
+    @property
+    def error(self) -> float:
+        """In the middle of the range; infinite unless it will surely be determined."""
+        return math.sqrt(self.low * self.high) if self.verdict is Verdict.YES else math.inf
+
     def to_dict(self) -> dict[str, Any]:
         known: dict[str, float] = {}
         if self.verdict is not Verdict.NO:
