@@ -204,10 +204,11 @@ def methods(result: Result, summary: Summary) -> str:
     )
     return (
         f"Coefficients of {_MODELS[summary.ratio] if summary.exp else 'a regression'} were estimated with "
-        f"sottovoce {result.version} by noisy gradients and Hessians of its penalized loss (Gaussian noise calibrated to its sensitivity, Dwork et al., 2006), "
-        f"followed by one Newton step without the penalty. {level(summary.level)} confidence intervals "
-        f"({kind}, Student's distribution) cover the sampling error and the noise added for privacy; columns "
-        f"and reference categories were fixed before the data were read.{left} {promise}"
+        f"sottovoce {result.version} by noisy gradients and Hessians of its penalized loss (Gaussian noise "
+        "calibrated to its sensitivity, Dwork et al., 2006), then one Newton step without the penalty. "
+        f"{level(summary.level)} confidence intervals ({kind}, Student's distribution) cover the sampling "
+        "error and the noise added for privacy; columns and reference categories were fixed before the data "
+        f"were read.{left} {promise}"
     )
 
 
