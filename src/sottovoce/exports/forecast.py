@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
 from sottovoce.accounting.gdp import mu_of
 from sottovoce.data.contrasts import asked_in
@@ -19,38 +19,50 @@ if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
     from sottovoce.problem import Problem
 
-_WEIGHT = 0.6
-"""What rows are expected to count on average, in units of the declared cap."""
-
-
 _HAZARD = 0.1
 """Hazard of an interval, where none is declared."""
 
-_KIND = Custom(spread=0.4, correlation=0.0, rarer=0.6, absent=0.03)
-_HARD = Custom(spread=0.25, correlation=0.7, rarer=0.4, absent=0.0)
-_FAIR, _CAUTIOUS = 1.0, 1.5
-"""Two kinds of tables, and what their noise is multiplied by; chosen on `benchmarks.health_tables.CHOSE`."""
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of tables; what rows count on average there, in units of the declared cap, if they are weighed;
+    and what noise is multiplied by, tables being less regular than made-up rows."""
+
+    custom: Custom
+    weight: float
+    caution: float
+
+    def scene(self, schema: Schema, problem: Problem, target: Target) -> Scene:
+        survival = target.survival
+        prior = Prior.of(
+            problem,
+            _highest(target),
+            _HAZARD if survival and target.typical is None else target.typical,
+            self.weight if schema.weighed_by or survival else 1.0,
+            1 if survival is None else len(survival.grid),
+        )
+        return Scene(made_up_rows(schema, self.custom), prior, self.caution)
+
+
+_KIND = _Kind(Custom(spread=0.4, correlation=0.0, rarer=0.6, absent=0.03), 1.0, 1.0)
+_HARD = _Kind(Custom(spread=0.25, correlation=0.7, rarer=0.4, absent=0.0), 0.6, 1.5)
+"""Chosen on `benchmarks.health_tables.CHOSE`."""
 
 
 def coefficient_forecast(
     schema: Schema, loss: str, problem: Problem, budget: Budget, share: float, *, robust: bool = False
 ) -> CoefficientForecast | None:
     """None where no part of the budget is kept for it, or where there are too many weights to say."""
-    if not share or problem.dim > LARGEST or schema.target is None:
-        return None
     target = schema.target
+    if not share or problem.dim > LARGEST or target is None:
+        return None
+    kind, hard = (each.scene(schema, problem, target) for each in (_KIND, _HARD))
     return forecast(
         replace(problem, constant=problem.columns - 1),
-        (Scene(made_up_rows(schema, _KIND), _FAIR), Scene(made_up_rows(schema, _HARD), _CAUTIOUS)),
+        (kind, hard),
         terms_for(schema, loss),
         Inference(share, robust, asked_in(schema)),
-        prior=Prior.of(
-            problem,
-            _highest(target),
-            _HAZARD if target.survival and target.typical is None else target.typical,
-            _WEIGHT if schema.weighed_by or target.survival else 1.0,
-            1 if target.survival is None else len(target.survival.grid),
-        ),
         mu=mu_of(budget.epsilon, budget.delta),
         relation=budget.relation,
     )

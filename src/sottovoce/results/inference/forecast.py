@@ -82,9 +82,10 @@ class Verdict(StrEnum):
 @final
 @dataclass(frozen=True)
 class Scene:
-    """A made-up table, and what its noise is multiplied by: tables are less regular than made-up rows."""
+    """A made-up table, what is expected of the loss on it, and what noise is multiplied by."""
 
     rows: Matrix
+    prior: Prior
     caution: float
 
 
@@ -144,14 +145,13 @@ def forecast(
     terms: UserTerms,
     asked: Inference,
     *,
-    prior: Prior,
     mu: float,
     relation: Relation,
 ) -> CoefficientForecast:
     """For a run of Gaussian privacy `mu` in all on records like those of the kind or of the hard scene."""
     ours = mu * math.sqrt(asked.share)
     (names, kindly, low, part), (_, hardly, high, _) = (
-        _seen(_answers(problem, scene, asked, prior, ours, relation), terms) for scene in scenes
+        _seen(_answers(problem, scene, asked, ours, relation), terms) for scene in scenes
     )
     verdicts = [
         Verdict.YES if all(known) else Verdict.PERHAPS if any(known) else Verdict.NO
@@ -186,11 +186,9 @@ def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Mas
     return tuple(coding.names), np.mean(seen, axis=0) >= _MOSTLY, *middle
 
 
-def _answers(
-    problem: Problem, scene: Scene, asked: Inference, prior: Prior, mu: float, relation: Relation
-) -> LastAnswers:
+def _answers(problem: Problem, scene: Scene, asked: Inference, mu: float, relation: Relation) -> LastAnswers:
     """What `measured` would find if nothing but the noise's scale were chance."""
-    rows = scene.rows
+    rows, prior = scene.rows, scene.prior
     n, outputs, parts = problem.n, problem.outputs, Allotment.expected(problem, mu)
     squares_scale = problem.energy * relation.distance(diameter=2.0, norm=1.5) / (n * mu)
     squares_scale /= math.sqrt(parts.coordinates)
