@@ -109,7 +109,9 @@ class Descent(LearnedDescent):
         halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
         ends[-1] = ends[-1] + (1.0 - gain - smoothed)
         twice, left = self.posterior.smooth(observations, halves + (1.0 - gain) * found)
-        signal = self.posterior.signal_share(self.curvature.sampling / state.problem.n)
+        signal = self.posterior.signal_share(
+            self.curvature.sampling(self.posterior.sizes) / state.problem.n
+        )
         ended = signal * (halves + (1.0 - gain - smoothed) * found + smoothed * twice)
         ends = [signal * end for end in ends]
         added, apart = self._lengthened(state, ended, usual / math.sqrt(self.steps))

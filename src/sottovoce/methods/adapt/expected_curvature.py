@@ -79,10 +79,10 @@ class ExpectedCurvature:
         """Whether all answers are weighed again by what is known at the end: where curvature is modelled."""
         return False
 
-    @property
-    def sampling(self) -> float:
-        """E phi'^2 over (E phi'')^2: over n S, the variance of the minimizer by chance; 0: not modelled."""
-        return 0.0
+    def sampling(self, sizes: Vector) -> Vector:
+        """E phi'^2 over (E phi'')^2 where the predictor has these standard deviations: over n S, the variance
+        of the minimizer by chance; 0: not modelled."""
+        return np.zeros_like(sizes)
 
     def at(self, deviation: float) -> float:
         """Mean phi'' at weights whose predictor has this standard deviation."""
@@ -116,6 +116,10 @@ class LogisticCurvature(ExpectedCurvature):
 
     def at(self, deviation: float) -> float:
         return max(self._unit * log_odds(deviation).curvature, _LEAST * self.problem.curvature_high)
+
+    def sampling(self, sizes: Vector) -> Vector:
+        """Where labels follow the log odds, E phi'^2 is E phi''."""
+        return np.array([1.0 / self.at(float(size)) for size in sizes])
 
     def along(self, deviation: float) -> float:
         """Curvature along the weights at their end, where slopes are limited to half."""

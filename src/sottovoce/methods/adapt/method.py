@@ -117,7 +117,7 @@ class Adapt(LearnedMethod):
             along,
             problem.outputs,
             curvature.prior.deviation,
-            curvature.sampling / problem.n,
+            lambda sizes: curvature.sampling(sizes) / problem.n,
         )
         return Descent(
             inside=inside,

@@ -17,7 +17,7 @@ from sottovoce.methods.adapt.observation import Along, GradientObservation
 from sottovoce.methods.noise_propagation import StepNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.second_moments import SecondMoments
@@ -85,18 +85,18 @@ class Posterior:
         ridge: Vector,
         outputs: int,
         deviation: float,
-        sampling: float = 0.0,
+        sampling: Callable[[Vector], Vector],
     ) -> Posterior:
         """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
         bend more than S says by what noise can hide in it: less likely the more, at most by twice that.
         The minimizer of these records is that of all plus chance, of variance `sampling` over S; where that
         is known, next to no signal is among the hypotheses."""
         spectrum = moments.spectrum
-        compared = deviation * (np.append(_NO_SIGNAL, _SIZES) if sampling else _SIZES)
+        compared = deviation * np.append(_NO_SIGNAL, _SIZES)
         sizes, factors = (grid.ravel() for grid in np.meshgrid(compared, _FACTORS, indexing="ij"))
         whole = spectrum / counted
         priors = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
-        signals, priors = priors, priors + sampling / whole
+        signals, priors = priors, priors + sampling(sizes)[:, None] / whole
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
         evidence -= np.log(factors)
@@ -162,10 +162,10 @@ class Posterior:
         noise = (scale / self._bends(curve)) ** 2
         return np.asarray(self.priors / (self.priors + _TELLING * noise))
 
-    def signal_share(self, sampling: float) -> Vector:
+    def signal_share(self, sampling: Vector) -> Vector:
         """Along each direction, the part of the estimate that is expected of the minimizer for all records to
         come: the rest is chance in these, of variance `sampling` over S."""
-        return np.asarray(self._costs @ (self.signals / (self.signals + sampling / self.whole)))
+        return np.asarray(self._costs @ (self.signals / (self.signals + sampling[:, None] / self.whole)))
 
     def update(self, observation: GradientObservation, usual: float) -> None:
         """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""

@@ -147,10 +147,9 @@ class ResidualCurvature(ExpectedCurvature):
         deviation = _EXPLAINED * self.first.deviation
         return Prior(deviation, deviation, self.at(deviation), 2.0 * self._slope(deviation))
 
-    @property
-    def sampling(self) -> float:
+    def sampling(self, sizes: Vector) -> Vector:
         """Squared slopes and curvature of residuals that are limited both go with how many are below."""
-        return self.scale.deviation**2
+        return np.full(sizes.size, self.scale.deviation**2)
 
     def at(self, deviation: float) -> float:
         return self.problem.curvature_high * max(self.scale.within(2.0 * self.scale.deviation), 0.1)
