@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 def sharing(problem: Problem, mu: float) -> Indices | None:
     """The groups of columns whose squares are asked for as one sum: none where a budget of mu tells columns
     apart, else those that were declared, else all columns. Public."""
-    if told_apart(problem, mu):
-        return None
+    return None if told_apart(problem, mu) else prior_groups(problem)
+
+
+def prior_groups(problem: Problem) -> Indices:
+    """The groups of columns with a prior variance of their own: those declared, else all columns; the
+    constant is a group by itself. Public."""
     shared = shared_scales(problem)
     return groups(problem) if shared is None else shared
 

@@ -12,7 +12,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt.coordinates import Coordinates
 from sottovoce.methods.adapt.descent import Descent
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
-from sottovoce.methods.adapt.grouping import by_column, sharing
+from sottovoce.methods.adapt.grouping import by_column, prior_groups, sharing
 from sottovoce.methods.adapt.inspection import SaddleCheck
 from sottovoce.methods.adapt.least_penalty import LeastPenalty
 from sottovoce.methods.adapt.length import share as length_share
@@ -118,6 +118,7 @@ class Adapt(LearnedMethod):
             problem.outputs,
             curvature.prior.deviation,
             lambda sizes: curvature.sampling(sizes) / problem.n,
+            prior_groups(problem),
         )
         return Descent(
             inside=inside,

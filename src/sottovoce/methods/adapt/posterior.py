@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.second_moments import SecondMoments
+    from sottovoce.queries.features import Indices
 
 _SIZES, _NO_SIGNAL = np.exp(np.linspace(-1.75, 1.75, 12)), np.exp([-3.6, -2.6])
 _FACTORS = 2.0 ** np.arange(6)
@@ -33,6 +34,9 @@ _FIRST_DOUBT = 0.3
 
 _CORRELATED = 0.03
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
+
+_ONE, _ROUNDS = 1.0, 8
+"""Directions in each group of columns that are as expected before anything is seen, and steps to its variance."""
 
 _NEVER = 1e9
 """Evidence against what cannot be."""
@@ -67,6 +71,7 @@ class Posterior:
     whole: Vector
     ridge: Vector
     error: float
+    parts: Matrix
     sizes: Vector
     factors: Vector
     signals: Matrix
@@ -86,6 +91,7 @@ class Posterior:
         outputs: int,
         deviation: float,
         sampling: Callable[[Vector], Vector],
+        groups: Indices,
     ) -> Posterior:
         """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
         bend more than S says by what noise can hide in it: less likely the more, at most by twice that.
@@ -95,8 +101,9 @@ class Posterior:
         compared = deviation * np.append(_NO_SIGNAL, _SIZES)
         sizes, factors = (grid.ravel() for grid in np.meshgrid(compared, _FACTORS, indexing="ij"))
         whole = spectrum / counted
-        priors = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
-        signals, priors = priors, priors + sampling(sizes)[:, None] / whole
+        parts = np.array([np.sum(moments.vectors[groups == group] ** 2, axis=0) for group in np.unique(groups)])
+        signals = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
+        priors = signals + sampling(sizes)[:, None] / whole
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
         evidence -= np.log(factors)
@@ -109,6 +116,7 @@ class Posterior:
             whole,
             ridge,
             error,
+            parts,
             sizes,
             factors,
             signals,
@@ -175,6 +183,11 @@ class Posterior:
         square = np.mean(away**2, axis=1) + self.variances
         error = self._error(square, first=not np.any(u))
         moved, noise = self._pseudo_observation(observation)
+        if not np.any(u):
+            told = 1.0 / (noise + error)
+            self._share_out(moved * told[:, None, :], told)
+            self.variances = self.priors.copy()
+            error = self._error(self.variances, first=True)
         if np.any(u):
             self._decide(self._along(observation), u, away)
         else:
@@ -190,6 +203,33 @@ class Posterior:
         seen = np.maximum(1.0 - _HIDDEN * self.edge / self.spectrum, 0.0)
         self.step_noise = StepNoise(costs @ (gain / bends), scale, seen * (costs @ bends))
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
+        if np.any(u):
+            self._reshare()
+
+    def _reshare(self) -> None:
+        """Prior variances of the groups by what all answers say, and the means and variances with these."""
+        told = np.maximum(1.0 / self.variances - 1.0 / self.priors, 0.0)
+        pulled = self.means / self.variances[:, None, :]
+        self._share_out(pulled, told)
+        self.variances = 1.0 / (1.0 / self.priors + told)
+        self.means = pulled * self.variances[:, None, :]
+
+    def _share_out(self, pulled: Matrix, told: Matrix) -> None:
+        """Divide the predictor's variance between the groups of columns by evidence, under each hypothesis.
+
+        Answers say pulled/told, of variance 1/told, of what has variance `priors`. Steps to the largest
+        likelihood (minorize and maximize), with `_ONE` more direction in each group that is as expected."""
+        chance, even = self.priors - self.signals, self.sizes**2 / self.factors / float(self.whole.sum())
+        columns, variances = self.parts @ self.whole, np.repeat(even[:, None], len(self.parts), axis=1)
+        for _ in range(_ROUNDS):
+            shrunk = 1.0 / (1.0 + (variances @ self.parts + chance) * told)
+            seen = np.mean((pulled * shrunk[:, None, :]) ** 2, axis=1) @ self.parts.T
+            expected = (told * shrunk) @ self.parts.T
+            ratio = (seen + _ONE * even[:, None] / variances**2) / (expected + _ONE / variances)
+            variances = variances * np.sqrt(ratio)
+            variances *= (self.sizes**2 / self.factors / (variances @ columns))[:, None]
+        self.signals = variances @ self.parts
+        self.priors = self.signals + chance
 
     def smooth(self, answers: Sequence[GradientObservation], near: Matrix) -> tuple[Matrix, Vector]:
         """All answers weighed once more, and what their noise leaves in that: an sd along each direction.
