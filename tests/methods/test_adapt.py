@@ -12,9 +12,8 @@ import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.adapt.coordinates import Coordinates, Prior, Spreads, groups
-from sottovoce.methods.adapt.observation import GradientObservation, SecantCurvature, contradiction
-from sottovoce.methods.adapt.posterior import Posterior
-from sottovoce.methods.adapt.schedule import share
+from sottovoce.methods.adapt.descent import share
+from sottovoce.methods.adapt.posterior import GradientObservation, Posterior, SecantCurvature
 from sottovoce.methods.adapt.second_moments import SecondMoments
 from sottovoce.methods.expected_excess import ExpectedExcess
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
@@ -262,12 +261,18 @@ def test_more_noise_costs_more_and_never_more_than_doing_nothing() -> None:
 
 
 def heard(
-    truth: np.ndarray, noise: float, bend: float | np.ndarray, steps: int, seed: int = 0
+    truth: np.ndarray,
+    noise: float,
+    bend: float | np.ndarray,
+    steps: int,
+    seed: int = 0,
+    groups: np.ndarray | None = None,
 ) -> tuple[Posterior, float]:
     """A posterior that heard noisy gradients of a quadratic risk, and its squared error."""
     rng, size = np.random.default_rng(seed), truth.size
     moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
-    posterior = Posterior.prior(moments, 1.0, np.zeros(size), 1, 1.4)
+    groups = np.zeros(size, dtype=np.intp) if groups is None else groups
+    posterior = Posterior.prior(moments, 1.0, np.zeros(size), 1, 1.4, np.zeros_like, groups)
     curves = SecantCurvature(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
     u = np.zeros((1, size))
     for _ in range(steps):
@@ -302,21 +307,6 @@ def test_curvature_misjudged_from_direction_to_direction_dies_out_where_answers_
         assert np.mean([heard(truth, noise, bend, 30, seed)[1] for seed in range(5)]) < most
 
 
-def test_only_what_is_not_the_minimizer_is_contradicted_by_gradients() -> None:
-    """A quadratic risk with curvatures a hundredfold apart, asked at random: its minimizer is contradicted by
-    chance alone, even if each answer says little; weights far short of it are, by answers asked beyond."""
-    rng = np.random.default_rng(3)
-    truth, bends = rng.standard_normal((1, 50)), np.geomspace(0.01, 1.0, 50)
-    curves = SecantCurvature(np.ones(1), np.ones(1), 1.0)
-    answers = []
-    for _ in range(30):
-        u = truth * rng.uniform(0.2, 0.8)
-        answer = bends * (u - truth) + 0.3 * rng.standard_normal((1, 50))
-        answers.append(GradientObservation(u, answer, 0.3, curves))
-    assert contradiction(answers, truth) < 3.0
-    assert contradiction(answers, 0.1 * truth) > 6.0
-
-
 def ringnorm(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Breiman's ringnorm, 20 columns within eight units, with 300 random Fourier features of them."""
     rng, waves = np.random.default_rng(seed), np.random.default_rng(7)
@@ -332,8 +322,8 @@ def ringnorm(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_larger_budget_does_not_collapse_on_wide_tables() -> None:
-    """At epsilon 5 the released second moments show no direction; weighing all answers again then returned
-    scores near 0 (loss .68 in most seeds), though every later gradient pointed away from there."""
+    """At epsilon 5 the released second moments show no direction; weighing all answers again at every step,
+    as if their errors were drawn anew, once returned scores near 0 there (loss .68 in most seeds)."""
     X, y = ringnorm(5000, 0)
     held_out, labels = ringnorm(20_000, 1)
     records = sv.Records.from_arrays(X, y, labels=(0, 1), constant=True)
@@ -350,50 +340,47 @@ def test_noise_alone_moves_the_posterior_little() -> None:
 
 
 def test_one_precise_answer_tells_how_strong_the_signal_is() -> None:
-    for size, low, high in ((0.0, 0.0, 0.9), (0.1, 0.2, 0.9), (0.8, 1.2, 6.0)):
+    for size, low, high in ((0.0, 0.0, 0.9), (0.1, 0.15, 0.9), (0.8, 1.2, 6.0)):
         truth = size * np.random.default_rng(1).standard_normal(20)
         posterior = heard(truth, 0.02, 1.0, 1)[0]
         assert low < math.exp(float(posterior.weights @ np.log(posterior.sizes))) < high
 
 
-def heard_twice(
-    truth: np.ndarray, noises: list[float], seed: int, bend: float = 1.0
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """The posterior mean after answers of these noises, all of them weighed again, and the sd stated."""
-    rng, size = np.random.default_rng(seed), truth.size
-    posterior = Posterior.prior(
-        SecondMoments(np.ones(size), np.eye(size), 0.1, 1e-4), 1.0, np.zeros(size), 1, 1.4
+def test_a_group_without_signal_is_found_out_and_costs_little() -> None:
+    """Of 200 columns 20 tell: told which are alike, the posterior leaves the others at 0."""
+    truth, groups = np.zeros(200), np.repeat([0, 1], [20, 180])
+    truth[:20] = 0.3 * np.random.default_rng(1).standard_normal(20)
+    told, untold = (
+        np.mean([heard(truth, 0.3, 1.0, 20, seed, known)[1] for seed in range(5)]) for known in (groups, None)
     )
-    curves = SecantCurvature(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
-    u, answers = np.zeros((1, size)), []
-    for noise in noises:
-        answer = 0.2 * bend * (u - truth) + noise * rng.standard_normal((1, size))
-        answers.append(GradientObservation(u, answer, noise, curves))
-        posterior.update(answers[-1], 0.05)
-        u = posterior.estimate
-    again, left = posterior.smooth(answers, u)
-    return u, again, float(np.mean(left))
+    assert told < 0.5 * untold
+    assert untold < float(truth @ truth)
 
 
-def test_a_precise_first_answer_is_not_forgotten_for_noisy_ones_after_it() -> None:
-    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
-    noises = [0.02] + [1.0] * 29
-    found = [heard_twice(truth, noises, seed) for seed in range(20)]
-    once, twice = (np.mean([((way[k] - truth) ** 2).sum() for way in found]) for k in (0, 1))
-    assert twice < 0.8 * once
-    assert twice < 4.0 * 20 * (0.02 / 0.2) ** 2
+def test_groups_that_are_alike_lose_nothing_by_being_told_apart() -> None:
+    truth, groups = 0.1 * np.random.default_rng(1).standard_normal(200), np.repeat([0, 1], 100)
+    told, untold = (
+        np.mean([heard(truth, 0.3, 1.0, 20, seed, known)[1] for seed in range(5)]) for known in (groups, None)
+    )
+    assert told < 1.1 * untold
 
 
-def test_the_noise_stated_of_answers_heard_again_is_their_scatter() -> None:
-    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
-    for noises in ([0.05] * 30, [0.02] + [0.2] * 29):
-        found = [heard_twice(truth, noises, seed) for seed in range(60)]
-        scatter = float(np.std([again for _, again, _ in found], axis=0).mean())
-        assert 0.6 < np.mean([left for *_, left in found]) / scatter < 1.6
-
-
-def test_answers_heard_again_count_less_the_farther_off_they_were_asked() -> None:
-    """With half the curvature believed, the first of these answers names half of the weights, precisely."""
-    truth = 0.4 * np.random.default_rng(1).standard_normal(20)
-    found = [heard_twice(truth, [0.002] + [0.02] * 29, seed, 0.5)[1] for seed in range(10)]
-    assert np.mean([((again - truth) ** 2).sum() for again in found]) < 0.1 * float(truth @ truth)
+@pytest.mark.parametrize("chance", [0.5, 0.1])
+def test_labels_that_no_column_tells_are_told_by_the_constant(chance: float) -> None:
+    """What is left over the best constant is less than a third of what fitting these records without privacy
+    loses (.0064 and .0069); counting chance in them as signal it was nearly all of it."""
+    rng = np.random.default_rng(5)
+    X = np.column_stack(
+        [np.clip(rng.standard_normal((23_000, 50)) / 32.0, -0.125, 0.125), np.full(23_000, 0.3)]
+    )
+    y = (rng.random(23_000) < chance).astype(int)
+    records = sv.Records.from_arrays(X[:3000], y[:3000], labels=(0, 1), constant=True)
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
+    rate = float(y[3000:].mean())
+    best = -rate * math.log(rate) - (1.0 - rate) * math.log(1.0 - rate)
+    lost = []
+    for seed in range(2):
+        budget = sv.Budget(epsilon=10.0, delta=1e-6)
+        scores = X[3000:] @ sv.minimize(risk, budget=budget, method="adapt", simulate=seed).weights
+        lost.append(float(np.mean(np.logaddexp(0.0, -scores * (2 * y[3000:] - 1)))) - best)
+    assert np.mean(lost) < 0.002

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from sottovoce.methods.adapt.descent import share
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
-from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance

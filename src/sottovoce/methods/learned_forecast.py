@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+from sottovoce.methods.adapt.descent import share
 from sottovoce.methods.adapt.grouping import sharing
-from sottovoce.methods.adapt.length import ROUNDS
-from sottovoce.methods.adapt.schedule import share
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Forecaster
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.queries import ColumnMoments, Gradient, GradientNorm, Gram, Hessian
+from sottovoce.queries import ColumnMoments, GradientNorm, Gram, Hessian
 from sottovoce.results.certificate import norm_bound, scalar_margin
 
 if TYPE_CHECKING:
@@ -60,9 +59,6 @@ class LearnedForecaster(Forecaster):
         ]
         if method.forms_gram(dry_run.problem):
             noise.append(dry_run.noise(lambda _: Gram(), int(dry_run.units * method.gram_share)))
-        last = self._last_units(dry_run)
-        if last:
-            noise.append(dry_run.noise(Gradient, last // ROUNDS, ROUNDS))
         noise += method.beside(dry_run)
         noise += self._measured(dry_run)
         return Costs(steps=method.taken(dry_run.problem), noise=tuple(noise))
@@ -87,16 +83,12 @@ class LearnedForecaster(Forecaster):
         aside = method.moments_share + method.measure_share
         aside += method.gram_share if method.forms_gram(dry_run.problem) else 0.0
         aside += math.fsum(query.times * query.share for query in method.beside(dry_run))
-        left = int(dry_run.units * (1.0 - aside)) - self._curvature_units(dry_run) - self._last_units(dry_run)
+        left = int(dry_run.units * (1.0 - aside)) - self._curvature_units(dry_run)
         paid: list[int] = []
         steps = method.taken(dry_run.problem)
         for step in range(steps):
             paid.append(int((left - sum(paid)) * share(step, steps)))
         return tuple(paid)
-
-    def _last_units(self, dry_run: DryRun) -> int:
-        mu = math.sqrt(dry_run.prices.mu_squared(dry_run.units))
-        return int(dry_run.units * self.method.last_share(dry_run.problem, mu))
 
     def _curvature_units(self, dry_run: DryRun) -> int:
         in_doubt = curvature_in_doubt(dry_run.problem, dry_run.goal.tolerance)

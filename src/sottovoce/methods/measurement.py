@@ -121,10 +121,6 @@ class LearnedMethod(Method):
         """Whether second moments are asked for as a matrix. Public."""
         return True
 
-    def last_share(self, problem: Problem, mu: float) -> float:
-        """The part of a budget of mu that is kept for queries after the steps. Public."""
-        return 0.0
-
     def beside(self, dry_run: DryRun) -> list[QueryNoise]:
         """Queries on the way other than gradients, as a plan dry_run them."""
         return []

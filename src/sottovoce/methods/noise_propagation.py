@@ -85,18 +85,15 @@ def noise_along(
     outputs: int,
     *,
     centred: bool = False,
-    beside: Vector | float = 0.0,
-    apart: Vector | float = 0.0,
 ) -> CoefficientNoise:
     """Noise in the weights of steps along the columns of `basis`, one output's weights by directions, or
     along each weight if there is none.
 
     What outputs have in common does not move a softmax: nothing contracts its noise, unless it is `centred`
-    away. `beside` is the sd along each direction of what was added to these points from the same answers: at
-    worst the two add up. `apart` is the sd of what was added from other answers."""
+    away."""
     if not step_noises:
         return CoefficientNoise(reason=NO_STEP)
-    found = (np.sqrt(variances(step_noises, weights)) + beside) ** 2 + np.square(apart)
+    found = variances(step_noises, weights)
     common = np.zeros_like(found)
     if outputs > 1 and not centred:
         flat = [step_noise._replace(curvature=None) for step_noise in step_noises]

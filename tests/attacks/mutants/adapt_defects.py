@@ -6,7 +6,6 @@ from tests.attacks.mutants.harness import Mutant
 
 _TESTS = "tests/methods/test_adapt.py"
 _LEAST = "tests/methods/test_least_penalty.py"
-_LENGTH = "tests/methods/test_length.py"
 
 ADAPT = (
     Mutant(
@@ -19,9 +18,23 @@ ADAPT = (
     Mutant(
         "chance in the records taken for signal",
         "methods.adapt.posterior:Posterior.signal_share",
-        "self.signals / (self.signals + sampling / self.whole)",
+        "self.signals / (self.signals + sampling[:, None] / self.whole)",
         "np.ones_like(self.signals)",
         "tests/methods/test_residuals.py -k nothing_is_to_be_found",
+    ),
+    Mutant(
+        "groups of columns as strong however little they tell",
+        "methods.adapt.posterior:Posterior._share_out",
+        "variances * np.sqrt(ratio)",
+        "1.0 * variances",
+        f"{_TESTS} -k group_without_signal",
+    ),
+    Mutant(
+        "chance in logistic labels taken for signal",
+        "methods.adapt.expected_curvature:LogisticCurvature.sampling",
+        "1.0 / self.at(float(size))",
+        "1e-09 / self.at(float(size))",
+        f"{_TESTS} -k no_column_tells",
     ),
     Mutant(
         "caps as long however much they take",
@@ -29,13 +42,6 @@ ADAPT = (
         "max(0.0, lost / _USUALLY_LOST - 1.0)",
         "0.0",
         "tests/methods/test_residuals.py -k caps_are_longer",
-    ),
-    Mutant(
-        "strong signals shortened",
-        "methods.adapt.descent:Descent._lengthened",
-        "max(found.factor, 1.0) if deviation > STRONG else found.factor",
-        "found.factor",
-        f"{_LENGTH} -k never_shortened",
     ),
     Mutant(
         "means moved by noise",
@@ -101,20 +107,6 @@ ADAPT = (
         f"{_TESTS} -k hide",
     ),
     Mutant(
-        "answers heard again as if each were asked at the end",
-        "methods.adapt.posterior:Posterior.smooth",
-        "np.mean((observation.u - near) ** 2, axis=0) + unknown",
-        "0.0 * near[0]",
-        f"{_TESTS} -k farther_off",
-    ),
-    Mutant(
-        "noise of answers heard again counted as if all were one",
-        "methods.adapt.posterior:Posterior.smooth",
-        "counted ** 2",
-        "counted",
-        f"{_TESTS} -k heard_again_is_their_scatter",
-    ),
-    Mutant(
         "nothing left of the signal is free",
         "methods.expected_excess:ExpectedExcess.excess",
         "self.signal * left / (self.signal + left)",
@@ -159,58 +151,16 @@ ADAPT = (
     Mutant(
         "weights end where the penalty is not least",
         "methods.adapt.descent:Descent.followed",
-        "self.least.at(preconditioner.to_user(self._back(ended + added)))",
-        "preconditioner.to_user(self._back(ended + added))",
+        "self.least.at(preconditioner.to_user(self._back(ended)))",
+        "preconditioner.to_user(self._back(ended))",
         f"{_LEAST} -k end_of_its_range",
     ),
     Mutant(
         "more steps however noisy the answers",
-        "methods.adapt.schedule:slowed",
+        "methods.adapt.descent:slowed",
         "model.excess(least) > _PRECISE * model.at_stake",
         "model.at_stake < 0.0",
         f"{_TESTS} -k takes_more_steps",
-    ),
-    Mutant(
-        "weights made shorter where they are too short",
-        "methods.adapt.length:lengthened",
-        "-found.factor",
-        "found.factor",
-        f"{_LENGTH} -k right_length",
-    ),
-    Mutant(
-        "the length asked in all directions",
-        "methods.adapt.length:alone",
-        "_OTHERS * np.eye(direction.size) + (1.0 - _OTHERS) * np.outer(direction, direction)",
-        "np.eye(direction.size)",
-        f"{_LENGTH} -k pays_for_scores",
-    ),
-    Mutant(
-        "a length believed however noisy",
-        "methods.adapt.length:_believed",
-        "noise ** 2",
-        "1e-06",
-        f"{_LENGTH} -k lost_in_noise",
-    ),
-    Mutant(
-        "the constant lengthened with the columns",
-        "methods.adapt.descent:Descent._without_constant",
-        "held[place] = 0.0",
-        "held[place] *= 1.0",
-        f"{_LENGTH} -k keeps_its_weight",
-    ),
-    Mutant(
-        "gradients asked at the weights found however noisy",
-        "methods.adapt.descent:Descent._short_of",
-        "part * self._without_constant(smoothed * found)",
-        "0.0 * self._without_constant(smoothed * found)",
-        f"{_LENGTH} -k short_of",
-    ),
-    Mutant(
-        "noise of the length not stated",
-        "methods.adapt.length:_believed",
-        "follows * noise",
-        "0.0",
-        f"{_LENGTH} -k scatters",
     ),
     Mutant(
         "columns told apart by chance",

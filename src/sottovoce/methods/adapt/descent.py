@@ -10,9 +10,7 @@ import numpy as np
 
 from sottovoce.methods.adapt.expected_curvature import Outset
 from sottovoce.methods.adapt.inspection import Stand
-from sottovoce.methods.adapt.length import STRONG, lengthened
-from sottovoce.methods.adapt.observation import GradientObservation, contradiction
-from sottovoce.methods.adapt.schedule import share, short_of, slowed
+from sottovoce.methods.adapt.posterior import GradientObservation
 from sottovoce.methods.expected_excess import ExpectedExcess, sensitivity_of
 from sottovoce.methods.measurement import LearnedDescent, in_learned_coordinates, note
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
@@ -31,11 +29,24 @@ if TYPE_CHECKING:
 _LONGEST_START = 0.4
 """Most of the budget that the first gradient takes."""
 
-_CONTRADICTED = 6.0
-"""Standard errors by which gradients contradict an estimate that is given up."""
+_FLATTENED, _MOST, _PRECISE = 3.0, 4.0, 1e-4
+"""Steps grow where the loss bends less than a third of what it does at 0, to at most four times as many, if
+noise alone loses less than a ten thousandth of what is at stake."""
 
-_ROUNDS = 2
-"""Times that all answers are weighed again by the estimate that this gives."""
+
+def share(step: int, steps: int) -> float:
+    """The part of what is left that this step takes when shares grow as the root of the step's number."""
+    return math.sqrt(step + 1.0) / math.fsum(math.sqrt(later + 1.0) for later in range(step, steps))
+
+
+def slowed(model: ExpectedExcess, least: float, flattened: float) -> float:
+    """How many times as many steps a strong signal takes, as the loss bends less and less on the way.
+
+    Only where noise is small, `least` being that of one answer for the whole budget: more steps mean noisier
+    answers. `flattened` is how many times less the loss bends at the weights found than at 0."""
+    if model.excess(least) > _PRECISE * model.at_stake:
+        return 1.0
+    return min(max(1.0, flattened / _FLATTENED), _MOST)
 
 
 @final
@@ -43,9 +54,8 @@ _ROUNDS = 2
 class Descent(LearnedDescent):
     """Gradients in learned coordinates, each at the posterior mean of all before it.
 
-    `vectors` are the axes of the posterior; `last` are the units kept for the weights' length; `means` those
-    of the columns; `limit` is the last on slopes; `contradicted`: smoothing was given up; `noise` is about
-    what the noise of all answers leaves in the weights."""
+    `vectors` are the axes of the posterior, `means` those of the columns; `limit` is the last on slopes;
+    `noise` is about what the noise of all answers leaves in the weights."""
 
     inside: Queries
     chosen: Coordinates
@@ -56,10 +66,8 @@ class Descent(LearnedDescent):
     inspections: tuple[Inspection, ...]
     mu: float
     steps: int
-    last: int
     means: Vector
     limit: float = 1.0
-    contradicted: bool = False
     noise: CoefficientNoise = field(default_factory=CoefficientNoise)
 
     def followed(self, state: State, kept: int) -> Vector:
@@ -70,7 +78,6 @@ class Descent(LearnedDescent):
         step_noises: list[StepNoise] = []
         units: list[int] = []
         places: list[Matrix] = []
-        observations: list[GradientObservation] = []
         while len(units) < self.steps:
             asked = self.curvature.asked(self.inside, self._outset(u), self.posterior)
             self.limit = asked.limit
@@ -81,45 +88,35 @@ class Descent(LearnedDescent):
             part = share(len(units), self.steps)
             if not units:
                 part = max(part, self._first_share(usual))
-            aside = kept + self.last + sum(each.aside(len(units), self.steps) for each in self.inspections)
+            aside = kept + sum(each.aside(len(units), self.steps) for each in self.inspections)
             answer = self.inside.ask(asked.query, int((state.ask.units_left - aside) * part))
             self._update_missing(u, answer)
             gradient = self._turned(answer.value)
             if len(gradient) > 1:
                 gradient = gradient - gradient.mean(axis=0)
             curve = asked.curves(self.posterior.reached(u))
-            observations.append(GradientObservation(u, gradient, answer.scale, curve))
-            self.posterior.update(observations[-1], usual)
-            gain = self._information_gain(usual)
-            smoothed = self._smoothing(gain, observations)
-            found = self._within(self._settled(observations, smoothed))
-            u = self._within(found - self._short_of(found, smoothed))
+            self.posterior.update(GradientObservation(u, gradient, answer.scale, curve), usual)
+            u = self._within(self.posterior.estimate)
             units.append(answer.units)
-            places.append(found)
+            places.append(u)
             if self.posterior.step_noise is not None:
                 step_noises.append(self.posterior.step_noise)
-            note(state, "adapted step", answer, preconditioner.to_user(self._back(found)))
-            stand = self._stand(len(units), answer, found)
+            note(state, "adapted step", answer, preconditioner.to_user(self._back(u)))
+            stand = self._stand(len(units), answer, u)
             if through := [each for each in self.inspections if each.made(state, stand)]:
                 self.left = through[0].gone_on
                 return state.w
         counted = [paid if 2 * step >= self.steps - 1 else 0 for step, paid in enumerate(units)]
-        weight = max(sum(counted), 1)
+        gain, weight = self._information_gain(usual), max(sum(counted), 1)
         ends = [gain * (paid / weight) for paid in counted]
-        halves = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
-        ends[-1] = ends[-1] + (1.0 - gain - smoothed)
-        twice, left = self.posterior.smooth(observations, halves + (1.0 - gain) * found)
-        signal = self.posterior.signal_share(
-            self.curvature.sampling(self.posterior.sizes) / state.problem.n
-        )
-        ended = signal * (halves + (1.0 - gain - smoothed) * found + smoothed * twice)
+        ends[-1] = ends[-1] + (1.0 - gain)
+        signal = self.posterior.signal_share(self.curvature.sampling(self.posterior.sizes) / state.problem.n)
         ends = [signal * end for end in ends]
-        added, apart = self._lengthened(state, ended, usual / math.sqrt(self.steps))
-        basis = preconditioner.matrix.T @ self.vectors
+        ended = sum((end * place for end, place in zip(ends, places, strict=True)), np.zeros_like(u))
         self.noise = noise_along(
-            basis, step_noises, ends, len(u), centred=True, beside=signal * smoothed * left, apart=apart
+            preconditioner.matrix.T @ self.vectors, step_noises, ends, len(u), centred=True
         )
-        return state.problem.within_limit(self.least.at(preconditioner.to_user(self._back(ended + added))))
+        return state.problem.within_limit(self.least.at(preconditioner.to_user(self._back(ended))))
 
     def _stand(self, step: int, answer: Answer[Vector], found: Matrix) -> Stand:
         def asked(inside: Queries, point: Vector) -> tuple[Asked, float]:
@@ -137,62 +134,10 @@ class Descent(LearnedDescent):
         return Stand(step, self.steps, answer, mean, deviation, doubt, asked)
 
     def _information_gain(self, usual: float) -> Vector:
-        """Along each direction, how far answers tell more than the prior under the likeliest hypothesis."""
+        """Along each direction, how far answers tell more than the prior under the likeliest hypothesis:
+        as far as that the last half of all estimates is averaged."""
         likeliest = int(np.argmax(self.posterior.weights))
         return np.asarray(self.posterior.information_gain(usual, self._expected_curvature)[likeliest])
-
-    def _smoothing(self, gain: Vector, observations: list[GradientObservation]) -> Vector:
-        """How far all answers, smoothed by what is known now, count instead of the filters' means: where no
-        direction is known precisely, and only until the gradients themselves contradict what comes out."""
-        if not self.curvature.smooths or self.contradicted:
-            return np.zeros_like(gain)
-        again = self.posterior.smooth(observations, self.posterior.estimate)[0]
-        self.contradicted = contradiction(observations, again) > _CONTRADICTED
-        return (1.0 - gain) * (1.0 - float(gain.max())) * (not self.contradicted)
-
-    def _settled(self, observations: list[GradientObservation], smoothed: Vector) -> Matrix:
-        """The posterior mean, or as far as that counts the mean of all answers smoothed again."""
-        found = mean = self.posterior.estimate
-        if smoothed.any():
-            for _ in range(_ROUNDS):
-                found = (1.0 - smoothed) * mean + smoothed * self.posterior.smooth(observations, found)[0]
-        return found
-
-    def _short_of(self, found: Matrix, smoothed: Vector) -> Matrix:
-        """What is left of the way to the weights found when a gradient is asked; nothing of the constant."""
-        if not smoothed.any():
-            return np.zeros_like(found)
-        mean = 0.0
-        if self.chosen.preconditioner.constant is None:
-            mean = float(self.means @ self.chosen.preconditioner.to_user(self._back(found)))
-        square = float(self.posterior.whole @ np.mean(found**2, axis=0))
-        part = short_of(mean**2 / max(square, 1e-300)) / self.posterior.factor
-        return part * self._without_constant(smoothed * found)
-
-    def _without_constant(self, u: Matrix) -> Matrix:
-        place, held = self.chosen.preconditioner.constant, self._back(u)
-        if place is not None:
-            held[place] = 0.0
-        return self._turned(held)
-
-    def _lengthened(self, state: State, ended: Matrix, noise: float) -> tuple[Matrix, Vector | float]:
-        """What to add to the weights, the constant's apart, so that they have the right length, and the sd
-        that their noise leaves along each direction; `noise` is that of all gradients together."""
-        way = self._without_constant(ended)
-        if not self.last or not way.any():
-            return np.zeros_like(ended), 0.0
-        u, along = self._back(ended), self._back(way)
-        deviation = math.sqrt(float(self.posterior.whole @ np.mean(way**2, axis=0)))
-        bend = self.curvature.along(deviation)
-        doubt = noise * float(np.linalg.norm(along)) / (bend * deviation**2)
-        found, answers = lengthened(
-            state.ask, self.chosen.preconditioner, u, along, deviation, doubt, self.last
-        )
-        factor = max(found.factor, 1.0) if deviation > STRONG else found.factor
-        there = u + (factor - 1.0) * along
-        for answer in answers:
-            note(state, "length of the weights", answer, self.chosen.preconditioner.to_user(there))
-        return (factor - 1.0) * way, factor * found.scatter * np.sqrt(np.mean(way**2, axis=0))
 
     @property
     def trained(self) -> str:

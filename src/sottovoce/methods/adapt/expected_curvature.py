@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from sottovoce.methods.adapt.coordinates import Prior
-from sottovoce.methods.adapt.observation import SecantCurvature
+from sottovoce.methods.adapt.posterior import SecantCurvature
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
 from sottovoce.queries import Gradient, LimitedGradient
@@ -74,11 +74,6 @@ class ExpectedCurvature:
         movement = (2.0 if reach else 1.2) * self.problem.slope
         return Prior(deviation, deviation if reach else 1.0, self.at(deviation), movement)
 
-    @property
-    def smooths(self) -> bool:
-        """Whether all answers are weighed again by what is known at the end: where curvature is modelled."""
-        return False
-
     def sampling(self, sizes: Vector) -> Vector:
         """E phi'^2 over (E phi'')^2 where the predictor has these standard deviations: over n S, the variance
         of the minimizer by chance; 0: not modelled."""
@@ -87,10 +82,6 @@ class ExpectedCurvature:
     def at(self, deviation: float) -> float:
         """Mean phi'' at weights whose predictor has this standard deviation."""
         return TYPICAL * self.problem.curvature_high
-
-    def along(self, deviation: float) -> float:
-        """Curvature along the weights at their end."""
-        return self.at(deviation)
 
     def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
         """The gradient with the least expected excess."""
@@ -106,10 +97,6 @@ class LogisticCurvature(ExpectedCurvature):
     alike, and its classes by the same law."""
 
     @property
-    def smooths(self) -> bool:
-        return self.limited
-
-    @property
     def limited(self) -> bool:
         """Whether slopes may be limited with a known bias."""
         return self.problem.loss == LOGISTIC and self.problem.limitable and self.problem.outputs == 1
@@ -120,13 +107,6 @@ class LogisticCurvature(ExpectedCurvature):
     def sampling(self, sizes: Vector) -> Vector:
         """Where labels follow the log odds, E phi'^2 is E phi''."""
         return np.array([1.0 / self.at(float(size)) for size in sizes])
-
-    def along(self, deviation: float) -> float:
-        """Curvature along the weights at their end, where slopes are limited to half."""
-        half = int(np.argmin(np.abs(LIMITS - 0.5)))
-        return max(
-            self._unit * float(secants(deviation, 1.0).along[half]), _LEAST * self.problem.curvature_high
-        )
 
     def asked(self, inside: Queries, outset: Outset, posterior: Posterior) -> Asked:
         place = self._place(inside, outset) if self.limited and np.any(outset.point) else 0

@@ -15,7 +15,6 @@ from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.adapt.grouping import by_column, prior_groups, sharing
 from sottovoce.methods.adapt.inspection import SaddleCheck
 from sottovoce.methods.adapt.least_penalty import LeastPenalty
-from sottovoce.methods.adapt.length import share as length_share
 from sottovoce.methods.adapt.posterior import Posterior
 from sottovoce.methods.adapt.residuals import (
     COUNTED_AFTER,
@@ -25,7 +24,6 @@ from sottovoce.methods.adapt.residuals import (
     counted,
     counts_residuals,
 )
-from sottovoce.methods.adapt.schedule import steps_for
 from sottovoce.methods.adapt.second_moments import SecondMoments, widened
 from sottovoce.methods.measurement import LearnedMethod, curvature_in_doubt
 from sottovoce.methods.saddles import LOOK_SHARE
@@ -51,8 +49,7 @@ class Adapt(LearnedMethod):
     second moments there for `gram_share`. 5. `steps` gradients with growing shares, each where all before it
     say that the weights are (`posterior`), slopes limited where the noise that saves is worth more than the
     bias; residuals are counted again on the way, and of a loss that is not convex the curvature is looked at.
-    6. Of a logistic model two numbers that tell how long the weights should be. 7. For what is left, the
-    gradient of the user's own risk: the certificate speaks of it.
+    6. For what is left, the gradient of the user's own risk: the certificate speaks of it.
 
     The steps follow the weighted risk in learned coordinates; nothing about it is certified. All choices are
     made from public numbers, released answers and the constants listed in docs/adapt.md."""
@@ -65,10 +62,8 @@ class Adapt(LearnedMethod):
         return replace(self, looks=(*self.looks, look))
 
     def taken(self, problem: Problem) -> int:
-        return steps_for(problem, self.steps)
-
-    def last_share(self, problem: Problem, mu: float) -> float:
-        return length_share(problem, mu) if expected_curvature(problem).smooths else 0.0
+        """Twice as many where outputs are several: their curvature differs most from what is believed."""
+        return 2 * self.steps if problem.outputs > 1 else self.steps
 
     def beside(self, dry_run: DryRun) -> list[QueryNoise]:
         asked = []
@@ -96,9 +91,8 @@ class Adapt(LearnedMethod):
         moments = by_column(asked, problem, shared)
         state.record("moments", moments.units)
         steps = self.taken(problem)
-        last = int(whole * self.last_share(problem, math.sqrt(ask.mu_squared(whole))))
         gram_units = int(whole * self.gram_share)
-        aside = gram_units + kept + last + sum(each.aside(0, steps) for each in inspections)
+        aside = gram_units + kept + sum(each.aside(0, steps) for each in inspections)
         mu = math.sqrt(ask.mu_squared(max(1, ask.units_left - aside)))
         chosen = Coordinates.chosen(moments, problem, curvature.prior, mu)
         inside = ask.preconditioned(chosen.preconditioner)
@@ -130,7 +124,6 @@ class Adapt(LearnedMethod):
             inspections=inspections,
             mu=mu,
             steps=steps,
-            last=last,
             means=moments.means,
         )
 

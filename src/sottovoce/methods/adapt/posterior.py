@@ -9,17 +9,16 @@ with a prior. Answers decide between the hypotheses. Everything here is post-pro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from sottovoce.methods.adapt.observation import Along, GradientObservation
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.methods.noise_propagation import StepNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from sottovoce.arrays import Matrix, Vector
     from sottovoce.methods.adapt.second_moments import SecondMoments
     from sottovoce.queries.features import Indices
 
@@ -36,7 +35,7 @@ _CORRELATED = 0.03
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
 
 _ONE, _ROUNDS = 1.0, 8
-"""Directions in each group of columns that are as expected before anything is seen, and steps to its variance."""
+"""Directions in each group of columns that are as expected before anything is seen; steps to its variance."""
 
 _NEVER = 1e9
 """Evidence against what cannot be."""
@@ -54,6 +53,51 @@ _OVERSHOT = 1.6
 
 _HIDDEN = 0.6
 """Where noise is followed, eigenvalues of S are lower by this part of its edge: some are nothing else."""
+
+
+_LONGEST = 0.5
+"""Most that one answer scales the weights by, less 1."""
+
+
+@final
+@dataclass(frozen=True)
+class SecantCurvature:
+    """h across and along the weights for every hypothesis; `highest` bounds it."""
+
+    across: Vector
+    along: Vector
+    highest: float
+
+
+class GradientObservation(NamedTuple):
+    """A noisy gradient at u, its noise, and the curvatures from u to the weights under each hypothesis."""
+
+    u: Matrix
+    answer: Matrix
+    scale: float
+    curve: SecantCurvature
+
+
+@final
+@dataclass(frozen=True)
+class Along:
+    """What a gradient at u says along u, per square of the predictor there: `seen` with variance `noise`,
+    and how the risk bends along and across u under each hypothesis."""
+
+    seen: float
+    noise: float
+    bends: Vector
+    across: Vector
+
+    @property
+    def pulled(self) -> Vector:
+        """By how much H^-1 g misjudges the length of u, which noise hardly hides."""
+        away = self.seen / self.bends - self.seen / self.across
+        return np.asarray(np.clip(away, -_LONGEST, _LONGEST))
+
+    def spread(self, outputs: int) -> Vector:
+        """The variance, in units of u^2, that taking this in adds."""
+        return self.noise * np.maximum(self.bends**-2.0 - self.across**-2.0, 0.0) * outputs
 
 
 @final
@@ -101,7 +145,9 @@ class Posterior:
         compared = deviation * np.append(_NO_SIGNAL, _SIZES)
         sizes, factors = (grid.ravel() for grid in np.meshgrid(compared, _FACTORS, indexing="ij"))
         whole = spectrum / counted
-        parts = np.array([np.sum(moments.vectors[groups == group] ** 2, axis=0) for group in np.unique(groups)])
+        parts = np.array(
+            [np.sum(moments.vectors[groups == group] ** 2, axis=0) for group in np.unique(groups)]
+        )
         signals = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
         priors = signals + sampling(sizes)[:, None] / whole
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
@@ -230,25 +276,6 @@ class Posterior:
             variances *= (self.sizes**2 / self.factors / (variances @ columns))[:, None]
         self.signals = variances @ self.parts
         self.priors = self.signals + chance
-
-    def smooth(self, answers: Sequence[GradientObservation], near: Matrix) -> tuple[Matrix, Vector]:
-        """All answers weighed once more, and what their noise leaves in that: an sd along each direction.
-
-        A filter weighs an answer by what was known of u* when it came. At the end u* is known to be `near`,
-        as far as the variances say, so how far each u was from it, and with it the error of H^-1 g: least
-        squares of u - H^-1 g over all answers and the prior, by these variances."""
-        unknown = self._costs @ self.variances
-        precision = np.repeat((1.0 / self.priors)[:, None, :], near.shape[0], axis=1)
-        total, passed = np.zeros_like(precision), np.zeros_like(self.priors)
-        for observation in answers:
-            moved, noise = self._pseudo_observation(observation)
-            square = np.mean((observation.u - near) ** 2, axis=0) + unknown
-            counted = 1.0 / (noise + self._error(square, first=not np.any(observation.u)))
-            total += counted[:, None, :] * (observation.u + moved)
-            precision += counted[:, None, :]
-            passed += counted**2 * noise
-        left = self._costs @ (np.sqrt(passed) / precision[:, 0, :])
-        return np.asarray(np.tensordot(self._costs, total / precision, axes=1)), left
 
     def _pseudo_observation(self, observation: GradientObservation) -> tuple[Matrix, Matrix]:
         """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""

@@ -17,7 +17,7 @@ from scipy import special
 from sottovoce.methods.adapt.coordinates import Prior, beyond_chance
 from sottovoce.methods.adapt.expected_curvature import Asked, ExpectedCurvature
 from sottovoce.methods.adapt.inspection import Inspection, Stand
-from sottovoce.methods.adapt.observation import SecantCurvature
+from sottovoce.methods.adapt.posterior import SecantCurvature
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.queries import Gradient, LimitedGradient, ResidualBands
 from sottovoce.queries.residuals import edges
