@@ -23,30 +23,26 @@ from benchmarks.monotone import Table, drawn
 from sottovoce.methods.adapt import (
     coordinates,
     descent,
-    length,
     method,
-    observation,
     posterior,
     residuals,
-    schedule,
     second_moments,
 )
 from sottovoce.methods.adapt.expected_curvature import LogisticCurvature
 
 PARTS: dict[str, list[tuple[Any, str, Any]]] = {
-    "smoothing": [(LogisticCurvature, "smooths", property(lambda self: False))],
     "limits on slopes": [(LogisticCurvature, "_place", lambda self, inside, outset: 0)],
-    "asking short of the weights": [(schedule, "_SHORT_OF", 0.0)],
-    "the weights' length": [(length, "_SHARE", 0.0), (method, "length_share", lambda problem, mu: 0.0)],
     "a larger first gradient": [(descent, "_LONGEST_START", 0.0)],
     "learned scales": [(coordinates, "_FLOORS", (100.0,))],
     "hidden curvature": [(posterior, "_FACTORS", np.ones(1))],
     "unknown strength of the signal": [(posterior, "_SIZES", np.ones(1))],
-    "no signal among the hypotheses": [(posterior, "_NO_SIGNAL", np.ones(0))],
-    "chance in the records": [(residuals.ResidualCurvature, "sampling", property(lambda self: 0.0))],
+    "no signal among the hypotheses": [(posterior, "_SIZES", posterior._SIZES[2:])],
+    "chance in the records": [
+        (residuals.ResidualCurvature, "sampling", lambda self, sizes: np.zeros_like(sizes)),
+        (LogisticCurvature, "sampling", lambda self, sizes: np.zeros_like(sizes)),
+    ],
     "longer caps for long tails": [(second_moments, "_TAILS", 0.0)],
     "averaging where answers are precise": [(posterior, "_TELLING", 1e12)],
-    "giving up what gradients contradict": [(descent, "_CONTRADICTED", np.inf)],
     "counting residuals again": [(residuals, "COUNTED_AFTER", ()), (method, "COUNTED_AFTER", ())],
 }
 CONSTANTS: list[tuple[Any, str]] = [
@@ -57,7 +53,7 @@ CONSTANTS: list[tuple[Any, str]] = [
     (posterior, "_CORRELATED"),
     (posterior, "_LEAST_GAIN"),
     (posterior, "_TELLING"),
-    (observation, "_LONGEST"),
+    (posterior, "_LONGEST"),
     (coordinates, "_UNCERTAIN"),
     (coordinates, "_CLEAR"),
     (coordinates, "_CHANCE"),
@@ -67,12 +63,7 @@ CONSTANTS: list[tuple[Any, str]] = [
     (second_moments, "_FLOOR"),
     (second_moments, "_USUALLY_LOST"),
     (second_moments, "_TAILS"),
-    (schedule, "_SHORT_OF"),
-    (length, "_WRONG"),
-    (length, "_SHRUNK"),
-    (length, "_CAP"),
     (descent, "_LONGEST_START"),
-    (descent, "_CONTRADICTED"),
     (residuals, "_EXPLAINED"),
     (residuals, "_SKEWED"),
     (residuals, "_USUAL"),

@@ -351,7 +351,8 @@ def test_a_group_without_signal_is_found_out_and_costs_little() -> None:
     truth, groups = np.zeros(200), np.repeat([0, 1], [20, 180])
     truth[:20] = 0.3 * np.random.default_rng(1).standard_normal(20)
     told, untold = (
-        np.mean([heard(truth, 0.3, 1.0, 20, seed, known)[1] for seed in range(5)]) for known in (groups, None)
+        np.mean([heard(truth, 0.03, 1.0, 20, seed, known)[1] for seed in range(5)])
+        for known in (groups, None)
     )
     assert told < 0.5 * untold
     assert untold < float(truth @ truth)
@@ -360,20 +361,20 @@ def test_a_group_without_signal_is_found_out_and_costs_little() -> None:
 def test_groups_that_are_alike_lose_nothing_by_being_told_apart() -> None:
     truth, groups = 0.1 * np.random.default_rng(1).standard_normal(200), np.repeat([0, 1], 100)
     told, untold = (
-        np.mean([heard(truth, 0.3, 1.0, 20, seed, known)[1] for seed in range(5)]) for known in (groups, None)
+        np.mean([heard(truth, 0.03, 1.0, 20, seed, known)[1] for seed in range(5)])
+        for known in (groups, None)
     )
     assert told < 1.1 * untold
 
 
-@pytest.mark.parametrize("chance", [0.5, 0.1])
-def test_labels_that_no_column_tells_are_told_by_the_constant(chance: float) -> None:
+def test_labels_that_no_column_tells_are_told_by_the_constant() -> None:
     """What is left over the best constant is less than a third of what fitting these records without privacy
-    loses (.0064 and .0069); counting chance in them as signal it was nearly all of it."""
+    loses (.0064); counting chance in them as signal it was nearly all of it."""
     rng = np.random.default_rng(5)
     X = np.column_stack(
         [np.clip(rng.standard_normal((23_000, 50)) / 32.0, -0.125, 0.125), np.full(23_000, 0.3)]
     )
-    y = (rng.random(23_000) < chance).astype(int)
+    y = (rng.random(23_000) < 0.5).astype(int)
     records = sv.Records.from_arrays(X[:3000], y[:3000], labels=(0, 1), constant=True)
     risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
     rate = float(y[3000:].mean())

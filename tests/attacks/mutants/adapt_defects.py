@@ -24,9 +24,9 @@ ADAPT = (
     ),
     Mutant(
         "groups of columns as strong however little they tell",
-        "methods.adapt.posterior:Posterior._share_out",
-        "variances * np.sqrt(ratio)",
-        "1.0 * variances",
+        "methods.adapt.posterior:_active",
+        "row[list(members)] = _IDLE",
+        "row[list(members)] = 1.0",
         f"{_TESTS} -k group_without_signal",
     ),
     Mutant(

@@ -113,6 +113,7 @@ class Adapt(LearnedMethod):
             curvature.prior.deviation,
             lambda sizes: curvature.sampling(sizes) / problem.n,
             prior_groups(problem),
+            problem.constant,
         )
         return Descent(
             inside=inside,

@@ -8,6 +8,7 @@ with a prior. Answers decide between the hypotheses. Everything here is post-pro
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sottovoce.methods.adapt.second_moments import SecondMoments
     from sottovoce.queries.features import Indices
 
-_SIZES, _NO_SIGNAL = np.exp(np.linspace(-1.75, 1.75, 12)), np.exp([-3.6, -2.6])
+_SIZES = np.exp([-3.6, -2.6, *np.linspace(-1.75, 1.75, 8)])
 _FACTORS = 2.0 ** np.arange(6)
 _SIZE_DOUBT, _UNUSUAL = 0.6, 4.0
 """Prior standard deviation of log T, and most that speaks against any T: there may be no signal at all."""
@@ -34,11 +35,9 @@ _FIRST_DOUBT = 0.3
 _CORRELATED = 0.03
 """Most that the mean square of an unseen correlation of two coordinates is taken for."""
 
-_ONE, _ROUNDS = 1.0, 8
-"""Directions in each group of columns that are as expected before anything is seen; steps to its variance."""
-
-_NEVER = 1e9
-"""Evidence against what cannot be."""
+_IDLE, _MOST_GROUPS = 0.03, 4
+"""Prior variance of a group of columns without signal, in units of the others', and how many groups may be
+declared for any of them to be without."""
 
 _LEAST_GAIN = 0.7
 """Where one answer tells more than the prior, its gain: then errors of H die out, and means of later weights
@@ -115,7 +114,6 @@ class Posterior:
     whole: Vector
     ridge: Vector
     error: float
-    parts: Matrix
     sizes: Vector
     factors: Vector
     signals: Matrix
@@ -136,25 +134,25 @@ class Posterior:
         deviation: float,
         sampling: Callable[[Vector], Vector],
         groups: Indices,
+        constant: int | None = None,
     ) -> Posterior:
-        """Signal goes with the eigenvalues; a record counts `counted` on average. The risk may
-        bend more than S says by what noise can hide in it: less likely the more, at most by twice that.
-        The minimizer of these records is that of all plus chance, of variance `sampling` over S; where that
-        is known, next to no signal is among the hypotheses."""
-        spectrum = moments.spectrum
-        compared = deviation * np.append(_NO_SIGNAL, _SIZES)
-        sizes, factors = (grid.ravel() for grid in np.meshgrid(compared, _FACTORS, indexing="ij"))
-        whole = spectrum / counted
-        parts = np.array(
-            [np.sum(moments.vectors[groups == group] ** 2, axis=0) for group in np.unique(groups)]
-        )
-        signals = np.outer(sizes**2 / factors, np.full(whole.size, 1.0 / float(whole.sum())))
-        priors = signals + sampling(sizes)[:, None] / whole
+        """Signal goes with the eigenvalues, and some of the `groups` of columns may have none. A record counts
+        `counted` on average. The risk may bend more than S says by what noise can hide in it: less likely the
+        more, at most by twice that. The minimizer of these records is that of all plus chance, of variance
+        `sampling` over S."""
+        spectrum, whole = moments.spectrum, moments.spectrum / counted
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
+        grid = itertools.product(
+            deviation * _SIZES, _FACTORS[2.0 * hidden >= _FACTORS], _active(groups, constant)
+        )
+        sizes, factors, active = (np.array(column) for column in zip(*grid, strict=True))
+        parts = np.array([(moments.vectors[groups == g] ** 2).sum(axis=0) for g in range(groups.max() + 1)])
+        variances = active * (sizes**2 / factors / (active @ (parts @ whole)))[:, None]
+        signals = variances @ parts
+        priors = signals + sampling(sizes)[:, None] / whole
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
         evidence -= np.log(factors)
         evidence -= np.where(factors > 1.0, 2.0 * np.log1p(factors / hidden), 0.0)
-        evidence -= np.where(factors > 2.0 * hidden, _NEVER, 0.0)
         means = np.zeros((sizes.size, outputs, spectrum.size))
         error = min(_CORRELATED, moments.error)
         return cls(
@@ -162,7 +160,6 @@ class Posterior:
             whole,
             ridge,
             error,
-            parts,
             sizes,
             factors,
             signals,
@@ -229,11 +226,6 @@ class Posterior:
         square = np.mean(away**2, axis=1) + self.variances
         error = self._error(square, first=not np.any(u))
         moved, noise = self._pseudo_observation(observation)
-        if not np.any(u):
-            told = 1.0 / (noise + error)
-            self._share_out(moved * told[:, None, :], told)
-            self.variances = self.priors.copy()
-            error = self._error(self.variances, first=True)
         if np.any(u):
             self._decide(self._along(observation), u, away)
         else:
@@ -249,33 +241,6 @@ class Posterior:
         seen = np.maximum(1.0 - _HIDDEN * self.edge / self.spectrum, 0.0)
         self.step_noise = StepNoise(costs @ (gain / bends), scale, seen * (costs @ bends))
         self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
-        if np.any(u):
-            self._reshare()
-
-    def _reshare(self) -> None:
-        """Prior variances of the groups by what all answers say, and the means and variances with these."""
-        told = np.maximum(1.0 / self.variances - 1.0 / self.priors, 0.0)
-        pulled = self.means / self.variances[:, None, :]
-        self._share_out(pulled, told)
-        self.variances = 1.0 / (1.0 / self.priors + told)
-        self.means = pulled * self.variances[:, None, :]
-
-    def _share_out(self, pulled: Matrix, told: Matrix) -> None:
-        """Divide the predictor's variance between the groups of columns by evidence, under each hypothesis.
-
-        Answers say pulled/told, of variance 1/told, of what has variance `priors`. Steps to the largest
-        likelihood (minorize and maximize), with `_ONE` more direction in each group that is as expected."""
-        chance, even = self.priors - self.signals, self.sizes**2 / self.factors / float(self.whole.sum())
-        columns, variances = self.parts @ self.whole, np.repeat(even[:, None], len(self.parts), axis=1)
-        for _ in range(_ROUNDS):
-            shrunk = 1.0 / (1.0 + (variances @ self.parts + chance) * told)
-            seen = np.mean((pulled * shrunk[:, None, :]) ** 2, axis=1) @ self.parts.T
-            expected = (told * shrunk) @ self.parts.T
-            ratio = (seen + _ONE * even[:, None] / variances**2) / (expected + _ONE / variances)
-            variances = variances * np.sqrt(ratio)
-            variances *= (self.sizes**2 / self.factors / (variances @ columns))[:, None]
-        self.signals = variances @ self.parts
-        self.priors = self.signals + chance
 
     def _pseudo_observation(self, observation: GradientObservation) -> tuple[Matrix, Matrix]:
         """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""
@@ -326,3 +291,15 @@ class Posterior:
     def _costs(self) -> Vector:
         costs = self.weights * self.factors
         return np.asarray(costs / costs.sum())
+
+
+def _active(groups: Indices, constant: int | None) -> list[Vector]:
+    """Relative prior variances of the groups under each hypothesis about which of them have signal. All have
+    it under the first; the constant always, and a single group, whose strength is T."""
+    count = int(groups.max()) + 1
+    others = [group for group in range(count) if constant is None or group != groups[constant]]
+    idle = [members for k in range(1, len(others)) for members in itertools.combinations(others, k)]
+    active = np.ones((1 + len(idle) * (len(others) <= _MOST_GROUPS), count))
+    for row, members in zip(active[1:], idle, strict=False):
+        row[list(members)] = _IDLE
+    return list(active)
