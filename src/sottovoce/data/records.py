@@ -89,7 +89,8 @@ class Records(Doors, Declared, Sealed):
         `nonzeros` declares that no row of X has more entries other than 0: wide models then train faster.
         `constant` declares that the last column of X holds one number throughout, as BoundedEncoder's does.
         `column_groups` numbers the columns of X, those expected to have one scale alike (the pixels of one
-        channel): of a wide table a method then learns a scale for each group instead of each column.
+        channel): of a wide table a method then learns a scale for each group instead of each column, and up
+        to four groups may each be found to tell nothing.
         `indicators` declares blocks of X's columns, (start, stop) each, that encode a category: a row has at
         most one of them other than 0, and that one holds what the constant column holds.
         `sample_weight` says what each record counts; it is clipped to [0, weight_cap]. Every sum over records

@@ -136,7 +136,7 @@ class Posterior:
         groups: Indices,
         constant: int | None = None,
     ) -> Posterior:
-        """Signal goes with the eigenvalues, and some of the `groups` of columns may have none. A record counts
+        """Signal goes with the eigenvalues; some of the `groups` of columns may have none. A record counts
         `counted` on average. The risk may bend more than S says by what noise can hide in it: less likely the
         more, at most by twice that. The minimizer of these records is that of all plus chance, of variance
         `sampling` over S."""
