@@ -198,13 +198,6 @@ ADAPT = (
         "tests/methods/test_residuals.py -k improves",
     ),
     Mutant(
-        "an estimate kept that gradients contradict",
-        "methods.adapt.descent:Descent._smoothing",
-        "contradiction(observations, again) > _CONTRADICTED",
-        "False",
-        f"{_TESTS} -k collapse",
-    ),
-    Mutant(
         "a saddle never looked for",
         "methods.adapt.inspection:SaddleCheck.made",
         "curves_down(state, self.units)",
