@@ -36,7 +36,7 @@ PARTS: dict[str, list[tuple[Any, str, Any]]] = {
     "learned scales": [(coordinates, "_FLOORS", (100.0,))],
     "hidden curvature": [(posterior, "_FACTORS", np.ones(1))],
     "unknown strength of the signal": [(posterior, "_SIZES", np.ones(1))],
-    "no signal among the hypotheses": [(posterior, "_SIZES", posterior._SIZES[2:])],
+    "no signal among the hypotheses": [(posterior, "_SIZES", posterior._SIZES[3:])],
     "chance in the records": [
         (residuals.ResidualCurvature, "sampling", lambda self, sizes: np.zeros_like(sizes)),
         (LogisticCurvature, "sampling", lambda self, sizes: np.zeros_like(sizes)),
@@ -48,6 +48,8 @@ PARTS: dict[str, list[tuple[Any, str, Any]]] = {
 CONSTANTS: list[tuple[Any, str]] = [
     (posterior, "_SIZE_DOUBT"),
     (posterior, "_UNUSUAL"),
+    (posterior, "_NOTHING"),
+    (posterior, "_IDLE"),
     (posterior, "_CURVATURE_DOUBT"),
     (posterior, "_FIRST_DOUBT"),
     (posterior, "_CORRELATED"),

@@ -11,7 +11,7 @@ from scipy import sparse
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.methods.adapt import Adapt
-from sottovoce.methods.adapt.coordinates import Coordinates, Prior, Spreads, groups
+from sottovoce.methods.adapt.coordinates import Coordinates, Prior, Spreads, together
 from sottovoce.methods.adapt.descent import share
 from sottovoce.methods.adapt.posterior import GradientObservation, Posterior, SecantCurvature
 from sottovoce.methods.adapt.second_moments import SecondMoments
@@ -183,7 +183,7 @@ def test_a_centred_variance_is_what_is_left_of_the_square() -> None:
 
 def test_one_sum_of_squares_is_shared_evenly_and_the_constant_stays_apart() -> None:
     problem = table(4).problem
-    assert groups(problem).tolist() == [0, 0, 0, 0, 1]
+    assert together(problem).tolist() == [0, 0, 0, 0, 1]
     told = Moments(np.array([0.0, 0.0, 0.0, 0.0, 0.5]), np.array([0.4, 0.25]), 1e-4, 1e-4, 1)
     np.testing.assert_allclose(Spreads.of(told, problem).variances, 0.1, rtol=1e-3)
 
@@ -340,10 +340,10 @@ def test_noise_alone_moves_the_posterior_little() -> None:
 
 
 def test_one_precise_answer_tells_how_strong_the_signal_is() -> None:
-    for size, low, high in ((0.0, 0.0, 0.9), (0.1, 0.15, 0.9), (0.8, 1.2, 6.0)):
+    for size, low, high in ((0.0, 0.0, 0.2), (0.2, 0.3, 0.9), (0.8, 1.2, 6.0)):
         truth = size * np.random.default_rng(1).standard_normal(20)
         posterior = heard(truth, 0.02, 1.0, 1)[0]
-        assert low < math.exp(float(posterior.weights @ np.log(posterior.sizes))) < high
+        assert low < float(posterior.weights @ posterior.sizes) < high
 
 
 def test_a_group_without_signal_is_found_out_and_costs_little() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.errors import ParameterError
-from sottovoce.methods.adapt.grouping import by_column, shared_scales, sharing
+from sottovoce.methods.adapt.coordinates import by_column, shared_scales, sharing
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import ColumnMoments

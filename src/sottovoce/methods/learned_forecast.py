@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+from sottovoce.methods.adapt.coordinates import sharing
 from sottovoce.methods.adapt.descent import share
-from sottovoce.methods.adapt.grouping import sharing
 from sottovoce.methods.expected import gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, Forecast, Forecaster
 from sottovoce.methods.measurement import curvature_in_doubt

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy import linalg
 
-from sottovoce.methods.adapt.coordinates import Coordinates, Prior, cap_for
-from sottovoce.methods.adapt.grouping import by_column, sharing
+from sottovoce.methods.adapt.coordinates import Coordinates, Prior, by_column, cap_for, sharing
 from sottovoce.queries import LowRankShrinkage, Preconditioner
 
 if TYPE_CHECKING:

@@ -193,7 +193,7 @@ ADAPT = (
     Mutant(
         "residuals counted once only",
         "methods.adapt.residuals:ResidualCounts.made",
-        "step in COUNTED_AFTER and step < steps",
+        "stand.step in COUNTED_AFTER and stand.step < stand.steps",
         "False",
         "tests/methods/test_residuals.py -k improves",
     ),

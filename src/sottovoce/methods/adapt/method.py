@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.methods.adapt.coordinates import Coordinates
+from sottovoce.methods.adapt.coordinates import Coordinates, by_column, prior_groups, sharing
 from sottovoce.methods.adapt.descent import Descent
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
-from sottovoce.methods.adapt.grouping import by_column, prior_groups, sharing
 from sottovoce.methods.adapt.inspection import SaddleCheck
 from sottovoce.methods.adapt.least_penalty import LeastPenalty
 from sottovoce.methods.adapt.posterior import Posterior

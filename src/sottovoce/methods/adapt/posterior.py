@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from sottovoce.methods.adapt.second_moments import SecondMoments
     from sottovoce.queries.features import Indices
 
-_SIZES = np.exp([-3.6, -2.6, *np.linspace(-1.75, 1.75, 8)])
+_SIZES = np.exp([-6.0, -3.6, -2.6, *np.linspace(-1.75, 1.75, 8)])
 _FACTORS = 2.0 ** np.arange(6)
-_SIZE_DOUBT, _UNUSUAL = 0.6, 4.0
-"""Prior standard deviation of log T, and most that speaks against any T: there may be no signal at all."""
+_SIZE_DOUBT, _UNUSUAL, _NOTHING = 0.6, 4.0, 1.0
+"""Prior standard deviation of log T, most that speaks against any T, and what speaks against the least, by
+which there is nothing to be found: one table in nine."""
 
 _CURVATURE_DOUBT = 0.5
 _FIRST_DOUBT = 0.3
@@ -151,6 +152,7 @@ class Posterior:
         signals = variances @ parts
         priors = signals + sampling(sizes)[:, None] / whole
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
+        evidence[sizes == sizes.min()] = -_NOTHING
         evidence -= np.log(factors)
         evidence -= np.where(factors > 1.0, 2.0 * np.log1p(factors / hidden), 0.0)
         means = np.zeros((sizes.size, outputs, spectrum.size))
