@@ -46,11 +46,11 @@ from sottovoce.features.curves import declared_curves, may_bend
 from sottovoce.features.marginals import coded, left_out
 from sottovoce.features.monotone import projected, require_projectable
 from sottovoce.features.pairs import may_pair
-from sottovoce.kernels.warming import warm
 from sottovoce.machine import require_addresses
 from sottovoce.model import Model
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
+from sottovoce.models.warming import warm
 from sottovoce.privacy.oracle import CountOracle
 from sottovoce.report.progress import waiting
 from sottovoce.results.inference.request import Inference

@@ -11,7 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce import machine
 from sottovoce.errors import ResourceError
-from sottovoce.kernels import warming
+from sottovoce.models import warming
 from sottovoce.trusted import compiling
 from tests.tables import TWO, write
 

@@ -17,7 +17,7 @@ from sottovoce.kernels import block_sums as tallies
 from sottovoce.kernels import passes as kernels
 from sottovoce.kernels import products
 from sottovoce.kernels.compiled import block_sums as compiled_kernels
-from sottovoce.kernels.compiled import contributions
+from sottovoce.kernels.compiled import contributions, sparse_sums
 from sottovoce.kernels.compiled import gram as outer_compiled
 from sottovoce.kernels.compiled import products as products_compiled
 from sottovoce.losses import (
@@ -264,7 +264,7 @@ def test_the_setting_decides_who_sums(monkeypatch):
     held, law = rows_of(20), Logistic().law
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
     assert isinstance(tallies.block_kernel(held, law), compiled_kernels.DenseBlockKernel)
-    assert isinstance(tallies.block_kernel(rows_of(20, csr=True), law), compiled_kernels.SparseBlockKernel)
+    assert isinstance(tallies.block_kernel(rows_of(20, csr=True), law), sparse_sums.SparseBlockKernel)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
     assert isinstance(tallies.block_kernel(held, law), tallies.PlainBlockKernel)
 
@@ -277,11 +277,7 @@ def test_no_magnitudes_push_a_compiled_sum_past_its_bound(shape, csr):
         factors = test_rounding.hostile_factors(shape, n, rng)
         X = rng.normal(size=(n, dim))
         X = (X / np.linalg.norm(X, axis=1)[:, None]).astype(np.float32)
-        view = (
-            products_compiled.CompiledSparseView(sparse.csr_array(X))
-            if csr
-            else products_compiled.DenseView(X)
-        )
+        view = sparse_sums.CompiledSparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
         exact = test_rounding.exact_mean(factors, X.astype(np.float64))
         computed = view.gather(factors) / n
         bound = Arithmetic(n=n, dim=dim, block_length=n, radius=1.001, function_ulps=1)
@@ -295,11 +291,7 @@ def test_no_compiled_margin_is_off_by_more_than_its_bound(csr):
     for dim in (1, 2, 5, 16, 31, 54):
         X = rng.normal(size=(13, dim)).astype(np.float32)
         w = rng.normal(size=dim) * 10.0 ** rng.uniform(-6, 6, dim)
-        view = (
-            products_compiled.CompiledSparseView(sparse.csr_array(X))
-            if csr
-            else products_compiled.DenseView(X)
-        )
+        view = sparse_sums.CompiledSparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
         for x, t in zip(X, view.times(w), strict=True):
             terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)]
             error = abs(float(Fraction(float(t)) - sum(terms, Fraction(0))))
@@ -317,8 +309,7 @@ def test_a_row_has_the_same_margin_whatever_the_other_rows_hold(csr):
             other[place] = X[place]
             if csr:
                 margins = (
-                    products_compiled.CompiledSparseView(sparse.csr_array(part)).times(w)
-                    for part in (X, other)
+                    sparse_sums.CompiledSparseView(sparse.csr_array(part)).times(w) for part in (X, other)
                 )
             else:
                 margins = (products_compiled.DenseView(part).times(w) for part in (X, other))
@@ -432,7 +423,7 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_only(monkeypatch):
 
 def test_no_code_of_an_older_formula_is_taken_from_disk(monkeypatch):
     """Numba compares the file of the function alone; what it calls may have changed in another."""
-    kept = products_compiled.sparse_times._cache
+    kept = sparse_sums.sparse_times._cache
     signature, codegen = (numba.float64,), numba.core.registry.cpu_target.target_context.codegen()
     one = kept._index_key(signature, codegen)
     monkeypatch.setattr(compiling, "_fingerprint", lambda _: "of other sources")
@@ -440,7 +431,7 @@ def test_no_code_of_an_older_formula_is_taken_from_disk(monkeypatch):
 
 
 def test_an_index_on_disk_that_names_types_that_are_no_more_is_begun_anew(monkeypatch):
-    kept = products_compiled.sparse_times._cache
+    kept = sparse_sums.sparse_times._cache
     flushed = []
 
     def broken(self, signature, context):

@@ -171,12 +171,22 @@ class PlainBlockKernel(BlockKernel):
 
 def block_kernel(rows: Rows, law: Law) -> BlockKernel:
     """Compiled for large tables, else plain."""
-    if is_compiled(rows.n * rows.dim):
-        from sottovoce.kernels.compiled import block_sums as compiled_kernels
+    return (
+        compiled_kernel(rows, law)
+        if is_compiled(rows.n * rows.dim)
+        else PlainBlockKernel(law, view_for(rows))
+    )
 
-        if rows.layout is not None:
-            from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
 
-            return CompactBlockKernel(law)
-        return (compiled_kernels.SparseBlockKernel if rows.sparse else compiled_kernels.DenseBlockKernel)(law)
-    return PlainBlockKernel(law, view_for(rows))
+def compiled_kernel(rows: Rows, law: Law) -> BlockKernel:
+    if rows.layout is not None:
+        from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
+
+        return CompactBlockKernel(law)
+    if rows.sparse:
+        from sottovoce.kernels.compiled.sparse_sums import SparseBlockKernel
+
+        return SparseBlockKernel(law)
+    from sottovoce.kernels.compiled.block_sums import DenseBlockKernel
+
+    return DenseBlockKernel(law)

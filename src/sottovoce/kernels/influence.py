@@ -16,7 +16,8 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.blocks import Block
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks
-from sottovoce.kernels.products import double, scale_sparse
+from sottovoce.kernels.products import double
+from sottovoce.kernels.sparse_products import scale_sparse
 from sottovoce.privacy.rounding import gamma
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted.compiling import is_compiled

@@ -18,8 +18,9 @@ from sottovoce.data.persons import Persons
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.block_sums import block_kernel
 from sottovoce.kernels.passes import slopes
-from sottovoce.kernels.products import double, scale_sparse
+from sottovoce.kernels.products import double
 from sottovoce.kernels.softmax import residuals
+from sottovoce.kernels.sparse_products import scale_sparse
 from sottovoce.trusted.bands import Band
 from sottovoce.trusted.laws import Law, Placing
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -93,46 +92,29 @@ class WideView(View):
         total += wide.T @ wide
 
 
-class SparseView(View):
-    """CSR rows with their entries cast to float64."""
-
-    def __init__(self, features: Any) -> None:
-        self._features = features
-
-    @cached_property
-    def _wide(self) -> Any:
-        return double(self._features)
-
-    def times(self, w: Any) -> Any:
-        return self._wide @ w
-
-    def gather(self, factors: Vector) -> Vector:
-        return np.asarray(self._wide.T @ factors)
-
-    def squares(self, weights: Vector | None = None) -> Vector:
-        X = self._wide
-        terms = X.data * X.data
-        if weights is not None:
-            terms *= np.repeat(weights, np.diff(X.indptr))
-        return np.asarray(np.bincount(X.indices, terms, minlength=X.shape[1]), dtype=np.float64)
-
-    @final
-    def add_outer(self, total: Matrix, weights: Vector | None, convex: bool) -> None:
-        wide = self._wide
-        add_sparse(total, wide.T @ (wide if weights is None else scale_sparse(wide, weights)))
-
-
 def view_for(rows: Rows) -> type[View]:
     """How to view the blocks of these rows, by the setting and by public facts."""
     if is_compiled(rows.n * rows.dim):
-        if rows.layout is not None:
-            from sottovoce.kernels.compiled.compact_products import CompiledCompactView
+        return compiled_view(rows)
+    if rows.sparse:
+        from sottovoce.kernels.sparse_products import SparseView
 
-            return CompiledCompactView
-        from sottovoce.kernels.compiled import products as products_compiled
+        return SparseView
+    return WideView
 
-        return products_compiled.CompiledSparseView if rows.sparse else products_compiled.DenseView
-    return SparseView if rows.sparse else WideView
+
+def compiled_view(rows: Rows) -> type[View]:
+    if rows.layout is not None:
+        from sottovoce.kernels.compiled.compact_products import CompiledCompactView
+
+        return CompiledCompactView
+    if rows.sparse:
+        from sottovoce.kernels.compiled.sparse_sums import CompiledSparseView
+
+        return CompiledSparseView
+    from sottovoce.kernels.compiled.products import DenseView
+
+    return DenseView
 
 
 def double(features: Any) -> Any:
@@ -168,14 +150,3 @@ def wide_squares(wide: Matrix, weights: Vector | None) -> Vector:
 def symmetric(total: Matrix) -> Matrix:
     """Rounding may differ across the diagonal: the mean of both halves is symmetric to the last bit."""
     return 0.5 * (total + total.T)
-
-
-def scale_sparse(features: Any, weights: Vector) -> Any:
-    """diag(weights) X."""
-    data = features.data * np.repeat(weights, np.diff(features.indptr))
-    return sparse.csr_array((data, features.indices, features.indptr), shape=features.shape)
-
-
-def add_sparse(total: Matrix, product: Any) -> None:
-    entries = product.tocoo()
-    total[entries.row, entries.col] += entries.data

@@ -21,12 +21,11 @@ from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks, sum_in_order
 from sottovoce.kernels.products import (
     View,
-    add_sparse,
     double,
-    scale_sparse,
     symmetric,
     view_for,
 )
+from sottovoce.kernels.sparse_products import add_sparse, scale_sparse
 from sottovoce.trusted.bands import Span
 from sottovoce.trusted.compiling import is_compiled
 

@@ -20,8 +20,7 @@ from sottovoce.data.persons import MOST_ROWS
 from sottovoce.data.records import Records
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import influence, passes, persons, softmax
-from sottovoce.kernels.warming import warm_for
+from sottovoce.kernels import influence, passes
 from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic
 from sottovoce.problem import require_matrix_fits
@@ -35,13 +34,13 @@ if TYPE_CHECKING:
     from sottovoce.accounting.relations import Relation
     from sottovoce.arrays import Matrix, Vector
 
-S = TypeVar("S", bound="_RowSums")
+S = TypeVar("S", bound="RowSums")
 
 LARGEST_REACH = 1e100
 """Most that the entries of w may sum to, alone or times the radius: no square or sum over rows overflows."""
 
 
-class _RowSums(Sealed, Sums):
+class RowSums(Sealed, Sums):
     """Sums over the rows of records, maybe in the coordinates of a preconditioner."""
 
     def __init__(self, records: Records, preconditioner: Preconditioner | None = None) -> None:
@@ -206,12 +205,8 @@ class _RowSums(Sealed, Sums):
 
 
 @final
-class LinearSums(_RowSums):
+class LinearSums(RowSums):
     """Sums of one number a record: what a law says of its margin, residual or count."""
-
-    def __init__(self, records: Records, preconditioner: Preconditioner | None = None) -> None:
-        super().__init__(records, preconditioner)
-        warm_for(records._rows)
 
     def answer(self, request: requests.Request) -> Any:
         match request:
@@ -230,6 +225,8 @@ class LinearSums(_RowSums):
                 people, weights = self._records.persons, self.weights(w)
                 if people is None:
                     return self.matrix(passes.score_moment(self._rows, law, weights, band))
+                from sottovoce.kernels import persons
+
                 return self.matrix(persons.score_moment(gathered(self._rows), people, law, weights, band))
             case requests.ResidualShares(law, w, edges):
                 return passes.residual_bands(self._rows, law, self.weights(w), edges) / self.n
@@ -261,65 +258,6 @@ class LinearSums(_RowSums):
             )
         margins = passes.Margins(rows, law, w, direction, steepest)
         return lambda gamma: margins.decrease(gamma) / self.n
-
-
-@final
-class SoftmaxSums(_RowSums):
-    """Sums of K numbers a record: its softmax probabilities, which the kernels form themselves."""
-
-    @property
-    def outputs(self) -> int:
-        assert self._records.labels is not None
-        return len(self._records.labels)
-
-    def answer(self, request: requests.Request) -> Any:
-        rows = self._rows
-        match request:
-            case requests.ClassVector(w, limit):
-                return self.vector(softmax.gradient(rows, self.classes(w), limit).ravel())
-            case requests.ClassNumber(w, span):
-                return softmax.value(rows, self.classes(w), span.checked()) / self.n
-            case requests.ClassMatrix(w):
-                require_matrix_fits(self.dim)
-                return self.matrix(softmax.hessian(rows, self.classes(w)))
-            case requests.ClassInformation(w):
-                require_matrix_fits(self.dim)
-                return self.matrix(softmax.information(rows, self.classes(w)))
-            case requests.ClassScores(w, limit):
-                require_matrix_fits(self.dim)
-                people, weights = self._records.persons, self.classes(w)
-                if people is None:
-                    return self.matrix(softmax.score_moment(rows, weights, limit))
-                return self.matrix(persons.softmax_score_moment(gathered(rows), people, weights, limit))
-            case requests.ClassSteps(steepest, w, steps, divisors):
-                held = np.stack([self.classes(step, "each direction") for step in steps])
-                return softmax.trials(rows, self.classes(w), held, steepest) / self.n / divisors
-            case requests.ClassLine():
-                fall = self.falls(request)
-                return np.array([fall(float(length)) for length in request.lengths])
-            case _:
-                return self._features(request)
-
-    def value_and_gradient(
-        self, value: requests.ClassNumber, gradient: requests.ClassVector
-    ) -> tuple[float, Vector]:
-        """Two answers at the same weights in one pass."""
-        weights, span = self.classes(gradient.w), value.span.checked()
-        total, sums = softmax.value_and_gradient(self._rows, weights, span, gradient.limit)
-        return total / self.n, self.vector(sums.ravel())
-
-    def falls(self, request: requests.LineDrops | requests.ClassLine) -> Callable[[float], float]:
-        assert isinstance(request, requests.ClassLine)
-        rows, w, steepest = self._rows, self.classes(request.w), request.steepest
-        direction = self.classes(request.direction, "direction")
-        if isinstance(rows, Parts) or rows.streamed:
-            return lambda gamma: float(softmax.trials(rows, w, gamma * direction[None], steepest)[0]) / self.n
-        here, moves = softmax.scores_along(rows, w, direction)
-        return lambda gamma: softmax.decrease(rows, here, moves, gamma, steepest) / self.n
-
-    def classes(self, w: Vector, name: str = "w") -> Matrix:
-        """Weights in the coordinates of the rows as held, class by class."""
-        return self.weights(w, name).reshape(self.outputs, -1)
 
 
 def checked_weights(w: Any, dim: int, radius: float, name: str = "w") -> Vector:

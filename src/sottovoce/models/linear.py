@@ -13,12 +13,12 @@ from sottovoce.arrays import Vector
 from sottovoce.data.records import Label, Records
 from sottovoce.errors import ParameterError
 from sottovoce.kernels.sums import LinearSums
-from sottovoce.kernels.warming import warm_for
 from sottovoce.losses import Kind, Loss
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.models.bounds import LinearBounds
 from sottovoce.models.over_sums import RiskOverSums
 from sottovoce.models.preconditioned import PreconditionedRisk
+from sottovoce.models.warming import warm_for
 from sottovoce.problem import Problem
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2, Regularizer

@@ -16,7 +16,8 @@ from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.kernels.sums import LinearSums, SoftmaxSums
+    from sottovoce.kernels.softmax_sums import SoftmaxSums
+    from sottovoce.kernels.sums import LinearSums
     from sottovoce.models.bounds import LinearBounds
     from sottovoce.models.softmax_bounds import SoftmaxBounds
     from sottovoce.problem import Problem

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.kernels.sums import LinearSums, SoftmaxSums
+    from sottovoce.kernels.softmax_sums import SoftmaxSums
+    from sottovoce.kernels.sums import LinearSums
     from sottovoce.models.bounds import LinearBounds
     from sottovoce.models.linear import Risk
     from sottovoce.models.softmax import SoftmaxRisk

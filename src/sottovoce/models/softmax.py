@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
-from sottovoce.kernels.sums import SoftmaxSums
+from sottovoce.kernels.softmax_sums import SoftmaxSums
 from sottovoce.models.over_sums import RiskOverSums
 from sottovoce.models.preconditioned import PreconditionedRisk
 from sottovoce.models.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds

@@ -143,14 +143,14 @@ COMPACT = (
     ),
     Mutant(
         "centring of the other categories forgotten in a row's length",
-        "kernels.compiled.lengths:_table",
+        "kernels.compiled.compact_lengths:_table",
         "own + others",
         "own",
         f"{TESTS} -k preconditioner",
     ),
     Mutant(
         "a centred blank row is as long as others",
-        "kernels.compiled.lengths:_compact",
+        "kernels.compiled.compact_lengths:_compact",
         "constants[i] != 0.0",
         "True",
         f"{TESTS} -k preconditioner",

@@ -25,7 +25,7 @@ OPERATION = (
     ),
     Mutant(
         "a compiler that failed asked again",
-        "kernels.warming:_compile",
+        "models.warming:_compile",
         "give_up()",
         "pass",
         f"{MACHINE} -k done_without",

@@ -242,7 +242,7 @@ COUNTS = (
             ),
             (
                 "sparse column squares",
-                "kernels.products:SparseView.squares",
+                "kernels.sparse_products:SparseView.squares",
                 "terms *= np.repeat(weights, np.diff(X.indptr))",
                 "pass",
             ),

@@ -16,7 +16,7 @@ from sottovoce.data.blocks import Block
 from sottovoce.kernels.block_sums import BlockKernel, Stretches
 from sottovoce.kernels.compiled import contributions
 from sottovoce.kernels.compiled.contributions import NONE, RUN, Call, Clamps
-from sottovoce.kernels.compiled.products import dense_gather, dense_times, sparse_gather, sparse_times
+from sottovoce.kernels.compiled.products import dense_gather, dense_times
 from sottovoce.kernels.compiled.simd import WIDTH
 from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.jit import compiled
@@ -106,63 +106,9 @@ class DenseBlockKernel(CompiledBlockKernel):
         _dense_margins(self._call("values"), block.features, block.targets, w, direction, here, moves)
 
 
-@final
-class SparseBlockKernel(CompiledBlockKernel):
-    """CSR rows with float32 entries, read where they are."""
-
-    def tangent(
-        self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
-    ) -> None:
-        law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
-        t, weights, total = self._arguments(block, w), or_none(block.weights), totals[0]
-        slopes = np.empty_like(t)
-        total[-1] += _tangent(
-            law, clamps, t, block.targets, weights, slopes, band is not None, span is not None
-        )
-        if band is not None:
-            X, sums = block.features, np.zeros(total.size - 1)
-            sparse_gather(X.data, X.indices, X.indptr, slopes, sums)
-            total[:-1] += sums
-
-    def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
-        t = self._arguments(block, w)
-        out = np.empty_like(t)
-        contributions.curvatures(self._call("curvatures"), self._clamps(None, span), t, block.targets, out)
-        return out if block.weights is None else np.multiply(out, block.weights, out=out)
-
-    def trials(
-        self, block: Block, w: Vector, directions: Matrix, steepest: float, at: Stretches, totals: Matrix
-    ) -> None:
-        here = self._arguments(block, w)
-        marks = self.marks(here, block.targets)
-        for j, direction in enumerate(directions):
-            moves = self._moves(block, direction)
-            totals[0, j] += self.drop(steepest, 1.0, here, moves, marks, block.targets, block.weights)
-
-    def margins(self, block: Block, w: Vector, direction: Vector, here: Vector, moves: Vector) -> None:
-        here[:] = self._arguments(block, w)
-        moves[:] = self._moves(block, direction)
-
-    def _arguments(self, block: Block, w: Vector) -> Vector:
-        products = _sparse_products(block, w)
-        contributions.place(self._call("values"), products, block.targets)
-        return products
-
-    def _moves(self, block: Block, direction: Vector) -> Vector:
-        products = _sparse_products(block, direction)
-        contributions.chain(self._call("values"), products, block.targets)
-        return products
-
-
 def or_none(weights: Vector | None) -> Vector:
     """Weights as compiled code takes them: an empty array where records have none."""
     return NONE if weights is None else weights
-
-
-def _sparse_products(block: Block, w: Vector) -> Vector:
-    X, out = block.features, np.empty(block.targets.size)
-    sparse_times(X.data, X.indices, X.indptr, w, out)
-    return out
 
 
 @compiled()
@@ -274,34 +220,6 @@ def _dense_margins(law: Call, X: Any, targets: Any, w: Any, direction: Any, here
         dense_times(x, first, last, direction, moves[first:last])
     contributions.place(law, here, targets)
     contributions.chain(law, moves, targets)
-
-
-@compiled()
-def _tangent(
-    law: Call,
-    clamps: Clamps,
-    t: Any,
-    targets: Any,
-    weights: Any,
-    slopes: Any,
-    sloped: bool,
-    valued: bool,
-) -> float:
-    values, places = np.empty(RUN), np.empty(RUN, np.int32)
-    total = 0.0
-    for first in range(0, t.size, RUN):
-        last = min(t.size, first + RUN)
-        here, labels, factors = t[first:last], targets[first:last], slopes[first:last]
-        counts = weights[first:last]
-        if sloped and valued:
-            total += contributions.tangent(law, clamps, here, labels, counts, factors, values, places)
-        elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors, places)
-        else:
-            total += contributions.value(law, clamps, here, labels, counts, values)
-        if sloped:
-            contributions.chain(law, factors, labels)
-    return total
 
 
 @compiled()

@@ -106,32 +106,6 @@ def _dense_block_gather(X: Any, factors: Any, out: Any) -> None:
     dense_gather(X.reshape(-1), 0, X.shape[0], X.shape[1], factors, 0, out)
 
 
-@compiled(reorder=True)
-def sparse_times(data: Any, columns: Any, starts: Any, w: Any, out: Any) -> None:
-    """out[i] = <x_i, w>."""
-    for i in range(out.size):
-        a = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            a += np.float64(data[k]) * w[np.uintp(columns[k])]
-        out[i] = a
-
-
-@compiled(reorder=True)
-def sparse_gather(data: Any, columns: Any, starts: Any, factors: Any, out: Any) -> None:
-    """Add factors[i] x_i for every row."""
-    for i in range(factors.size):
-        a = factors[i]
-        for k in range(starts[i], starts[i + 1]):
-            out[np.uintp(columns[k])] += a * np.float64(data[k])
-
-
-@compiled(reorder=True)
-def _sparse_squares(data: Any, columns: Any, out: Any) -> None:
-    for k in range(data.size):
-        a = np.float64(data[k])
-        out[np.uintp(columns[k])] += a * a
-
-
 @final
 class DenseView(products.View):
     """Dense float32 rows, read where they are."""
@@ -168,27 +142,3 @@ class DenseView(products.View):
     @staticmethod
     def matrix(total: Vector, dim: int) -> Matrix:
         return products.symmetric(outer_compiled.matrix(total, dim) if total.ndim == 1 else total)
-
-
-@final
-class CompiledSparseView(products.SparseView):
-    """CSR rows with float32 entries, read where they are."""
-
-    def times(self, w: Any) -> Any:
-        if w.ndim == 2:
-            return super().times(w)
-        X, out = self._features, np.empty(self._features.shape[0])
-        sparse_times(X.data, X.indices, X.indptr, w, out)
-        return out
-
-    def gather(self, factors: Vector) -> Vector:
-        X, out = self._features, np.zeros(self._features.shape[1])
-        sparse_gather(X.data, X.indices, X.indptr, factors, out)
-        return out
-
-    def squares(self, weights: Vector | None = None) -> Vector:
-        if weights is not None:
-            return super().squares(weights)
-        X, out = self._features, np.zeros(self._features.shape[1])
-        _sparse_squares(X.data, X.indices, out)
-        return out

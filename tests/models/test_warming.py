@@ -12,7 +12,7 @@ import pytest
 
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
-from sottovoce.kernels import warming
+from sottovoce.models import warming
 from sottovoce.trusted import compiling as choosing
 
 
@@ -66,7 +66,7 @@ def test_after_warming_no_pass_compiles_anything():
     """Every dispatcher keeps the signatures it was compiled for; real rows must bring none that is new."""
     code = """
 import threading, numpy as np, sottovoce as sv
-from sottovoce.kernels import warming
+from sottovoce.models import warming
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 import pyarrow as pa

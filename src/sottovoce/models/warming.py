@@ -58,18 +58,15 @@ def _compile(layout: RowLayout | None = None) -> None:
 
 def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     """Every pass over eight made-up rows held as real ones are: types decide, not sizes."""
-    from sottovoce.kernels.block_sums import ALONE
-    from sottovoce.kernels.compiled.block_sums import DenseBlockKernel
-    from sottovoce.kernels.compiled.compact_products import CompiledCompactView
-    from sottovoce.kernels.compiled.compact_sums import CompactBlockKernel
+    from sottovoce.kernels.block_sums import ALONE, compiled_kernel
     from sottovoce.kernels.compiled.lengths import counts
-    from sottovoce.kernels.compiled.products import DenseView
+    from sottovoce.kernels.products import compiled_view
     from sottovoce.queries.preconditioner import Preconditioner
 
     law, rows, span = Logistic().law, _made_up(layout), Span(0.0, 1.0)
     band = Band(-1.0, 1.0, np.zeros(1), np.zeros(1))
-    block, kernel = rows.block(0), (DenseBlockKernel if layout is None else CompactBlockKernel)(law)
-    view = (DenseView if layout is None else CompiledCompactView)(block.features)
+    block, kernel = rows.block(0), compiled_kernel(rows, law)
+    view = compiled_view(rows)(block.features)
     total, sums = np.zeros(view.room(rows.dim)), np.zeros((1, rows.dim + 1))
     w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
     yield lambda: kernel.tangent(block, w, band, None, ALONE, sums)
