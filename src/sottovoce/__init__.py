@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sottovoce import autodiff, errors, evaluation, losses, methods, regularizers, report
     from sottovoce.accounting import Budget, Ledger
     from sottovoce.accounting.guarantee import Guarantee
-    from sottovoce.accounting.resuming import Resume
+    from sottovoce.accounting.resume import Resume
     from sottovoce.data.encoder import BoundedEncoder
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
@@ -43,7 +43,7 @@ _HOMES = {
     "PrivateSearch": "sottovoce.estimators.search",
     "Records": "sottovoce.data.records",
     "Result": "sottovoce.results.result",
-    "Resume": "sottovoce.accounting.resuming",
+    "Resume": "sottovoce.accounting.resume",
     "Risk": "sottovoce.models.linear",
     "Schema": "sottovoce.data.schema",
     "SoftmaxRisk": "sottovoce.models.softmax",

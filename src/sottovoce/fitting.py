@@ -18,7 +18,7 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.checks import writable
-from sottovoce.accounting.resuming import Resume
+from sottovoce.accounting.resume import Resume
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
 from sottovoce.data.contrasts import asked_in
@@ -51,7 +51,7 @@ from sottovoce.model import Model
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.models.warming import warm
-from sottovoce.privacy.oracle import CountOracle
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.report.progress import waiting
 from sottovoce.results.inference.request import Inference
 from sottovoce.training import minimize

@@ -15,16 +15,15 @@ from sottovoce.accounting import Budget, Ledger, Relation, best_order
 from sottovoce.accounting.checks import writable
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
-from sottovoce.accounting.resuming import Resume
+from sottovoce.accounting.resume import Resume
 from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
 from sottovoce.models.staged import StagedRisk
-from sottovoce.privacy.noise import noise_for
+from sottovoce.privacy.noise import entropy_for, noise_for
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration, matrix_fits
 from sottovoce.report.progress import watching
 from sottovoce.results.inference.measuring import measured, require_inferable

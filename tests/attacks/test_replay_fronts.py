@@ -24,8 +24,8 @@ from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.data.schema import Numeric, Schema
 from sottovoce.estimators.linear import PrivateClassifier
 from sottovoce.estimators.regressor import PrivateRegressor
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.oracle import CountOracle
 from tests.doubles import Recorder, Replay
 
 SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)))

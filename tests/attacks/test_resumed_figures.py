@@ -13,7 +13,7 @@ import pytest
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting import Budget, Ledger, verify
-from sottovoce.accounting.resuming import part_of
+from sottovoce.accounting.resume import part_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.evaluation.holdout import figures
 from sottovoce.privacy import oracle

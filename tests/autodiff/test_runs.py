@@ -10,9 +10,8 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, QueryKind, SubsampledGaussianEvent
 from sottovoce.methods.batch_descent import BatchDescent
-from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.noise import SimulatedNoise, entropy_for
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.sampling import entropy_for
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

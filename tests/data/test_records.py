@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
-from sottovoce.data import blocks
+from sottovoce.data import blocks, sparse_rows
 from sottovoce.data import rows as rows_module
 from sottovoce.data.records import CLIP_MARGIN, Records
 from sottovoce.errors import DataError, ParameterError
@@ -113,7 +113,7 @@ def test_the_intercept_is_the_last_column_and_is_clipped_with_its_row():
 
 def test_a_row_that_would_exceed_the_radius_is_refused_even_if_clipping_were_broken(monkeypatch):
     monkeypatch.setattr(rows_module, "_clip_dense", lambda rows, radius, usable: None)
-    monkeypatch.setattr(rows_module, "_clip_sparse", lambda values, lengths, radius, usable: None)
+    monkeypatch.setattr(sparse_rows, "_clip_sparse", lambda values, lengths, radius, usable: None)
     X = np.ones((5, 3))
     for given_as in both_kinds(X):
         with pytest.raises(DataError, match="defect"):

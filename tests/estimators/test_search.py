@@ -14,8 +14,8 @@ from sottovoce.accounting.events import PureEvent, QueryKind
 from sottovoce.data.schema import Numeric
 from sottovoce.estimators.held_out import held_out
 from sottovoce.estimators.search import budget_within
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.oracle import CountOracle
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(4.0, 1e-5)

@@ -22,9 +22,8 @@ from sottovoce.methods.paper.opt import OptBatch, TwoPhaseBatch
 from sottovoce.methods.paper.phases import Batch
 from sottovoce.methods.paper.trust_region import TrBatch
 from sottovoce.methods.registry import METHODS, by_name
-from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.noise import SimulatedNoise, entropy_for
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.sampling import entropy_for
 from sottovoce.problem import Calibration
 from sottovoce.queries import Gradient, Hessian
 from tests import problems

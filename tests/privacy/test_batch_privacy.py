@@ -17,9 +17,10 @@ from sottovoce.accounting.events import QueryKind
 from sottovoce.accounting.relations import Relation
 from sottovoce.losses import Logistic
 from sottovoce.privacy import sampling
-from sottovoce.privacy.noise import Noise, SimulatedNoise
-from sottovoce.privacy.oracle import BatchOracle, Oracle
-from sottovoce.privacy.sampling import draw, entropy_for
+from sottovoce.privacy.batches import BatchOracle
+from sottovoce.privacy.noise import Noise, SimulatedNoise, entropy_for
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sampling import draw
 from tests import problems
 from tests.doubles import Recorder
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sottovoce.privacy.noise import ExactNoise, _laplace_draws, calibrate
+from sottovoce.privacy.laplace import laplace_draws
+from sottovoce.privacy.noise import ExactNoise, calibrate
 from sottovoce.privacy.sampling import Staircase, accepted, discrete_gaussian
 from tests.privacy.sampcert import Sampler
 
@@ -91,7 +92,7 @@ def test_whole_noise_has_the_law_of_the_verified_laplace(scale: Fraction, draws:
     """`moves / epsilon` is the scale; ours is larger by one part in 10^12."""
     verified = Sampler(seeded(3))
     judge = [verified.laplace(scale) for _ in range(draws)]
-    ours = _laplace_draws(scale.numerator, float(scale.denominator), draws)
+    ours = laplace_draws(scale.numerator, float(scale.denominator), draws)
     assert fits(judge, laplace_law(scale))
     assert fits(ours, laplace_law(scale))
     assert alike(judge, ours)

@@ -14,12 +14,12 @@ import pytest
 from scipy import stats
 
 from sottovoce.errors import DataError, LedgerError, ParameterError
-from sottovoce.privacy import noise as noise_module
+from sottovoce.privacy import laplace
+from sottovoce.privacy.laplace import laplace_draws
 from sottovoce.privacy.noise import (
     OPENDP_ENTRIES,
     ExactNoise,
     SimulatedNoise,
-    _laplace_draws,
     calibrate,
     noise_for,
 )
@@ -85,7 +85,7 @@ def test_simulated_gaussian_noise_has_the_same_scale():
 
 def test_exact_laplace_noise_has_scale_moves_over_epsilon():
     sensitivity, epsilon = 2**33 + 1, 0.25
-    draws = np.array(_laplace_draws(sensitivity, epsilon, DRAWS), dtype=np.float64)
+    draws = np.array(laplace_draws(sensitivity, epsilon, DRAWS), dtype=np.float64)
     assert is_laplace(draws * epsilon / sensitivity)
     single = np.array([ExactNoise().laplace(sensitivity, epsilon) for _ in range(2000)], dtype=np.float64)
     assert is_laplace(single * epsilon / sensitivity)
@@ -94,7 +94,7 @@ def test_exact_laplace_noise_has_scale_moves_over_epsilon():
 def test_exact_laplace_noise_has_the_discrete_law_on_a_coarse_lattice():
     # P(x) = (1 - q) / (1 + q) q^|x| with q = e^(-epsilon/moves); chi-square, false alarm 1e-7.
     sensitivity, epsilon = 3, 2.0
-    draws = np.array(_laplace_draws(sensitivity, epsilon, DRAWS))
+    draws = np.array(laplace_draws(sensitivity, epsilon, DRAWS))
     q = math.exp(-epsilon / sensitivity)
     values = np.arange(-10, 11)
     expected = (1 - q) / (1 + q) * q ** np.abs(values) * DRAWS
@@ -147,8 +147,8 @@ def test_the_assertion_is_opendp_s_own_map(monkeypatch):
 
 
 def test_laplace_noise_that_costs_more_than_epsilon_is_refused(monkeypatch):
-    noise_module._laplace_measurement.cache_clear()
-    monkeypatch.setattr(noise_module, "SLACK", -1e-9)
+    laplace._laplace_measurement.cache_clear()
+    monkeypatch.setattr(laplace, "SLACK", -1e-9)
     with pytest.raises(LedgerError, match="Nothing was released"):
         ExactNoise().laplace(2**31, 0.5)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce.privacy.sampling import draw, entropy_for, poisson
+from sottovoce.privacy.noise import entropy_for
+from sottovoce.privacy.sampling import draw, poisson
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,8 +13,8 @@ from scipy.stats import binom
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.estimators.held_out import held_out
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.oracle import CountOracle
 
 DRAWS, CANDIDATES, MOVES = 8000, 10, 1000
 BUDGET = sv.Budget(1.0, 1e-6)

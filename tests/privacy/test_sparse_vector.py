@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from sottovoce.errors import BudgetExceeded, DataError, ParameterError
+from sottovoce.privacy.laplace import _to_lattice, above_threshold
 from sottovoce.privacy.noise import (
     BITS,
     ExactNoise,
     SimulatedNoise,
-    _to_lattice,
-    above_threshold,
     exponent_for,
 )
 

@@ -20,7 +20,7 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.cli import app
 from sottovoce.data.persons import Persons
 from sottovoce.evaluation.private_evaluation import STEPS
-from sottovoce.privacy.oracle import CountOracle
+from sottovoce.privacy.counting import CountOracle
 
 BUDGET = sv.Budget(2.0, 1e-5)
 ZERO_OUT = sv.Budget(2.0, 1e-5, "zero-out")

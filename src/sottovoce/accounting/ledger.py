@@ -5,7 +5,7 @@ Charges are never refunded, and what is charged may depend on every answer relea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Self, final
+from typing import Any, Self, final
 
 from sottovoce.accounting.allowance import Allowance, lattice_of_entries, new_grant, share
 from sottovoce.accounting.budget import Budget
@@ -13,7 +13,7 @@ from sottovoce.accounting.currency import Currency, Units, named
 from sottovoce.accounting.disk.opening import OnDisk
 from sottovoce.accounting.events import Event
 from sottovoce.accounting.relations import Relation, unit_of
-from sottovoce.accounting.resuming import Resume, begun_before, journaled, part_of, resumed
+from sottovoce.accounting.resume import Resume, part_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Named, Store, Totals, held_by_others
 from sottovoce.accounting.wording import affordable, ledger_html
@@ -175,11 +175,11 @@ class Ledger(OnDisk):
         if self._whole is not None:
             identity = part_of(self._whole.identity, self._parts)
             self._parts += 1
-            resume = resume or begun_before(self, identity)
+            resume = resume or _journals().begun_before(self, identity)
         if resume is None:
             begun = Run(self, budget, name, identity=identity)
         else:
-            begun = resumed(self, budget, name, facts, resume)
+            begun = _journals().resumed(self, budget, name, facts, resume)
         self._require_counted_alike(begun, unit)
         lattice = min(lattice_of_entries(entries), begun.lattice_cap)
         wanted = Totals(begun.units_cap, lattice).less(begun.charged_before)
@@ -188,7 +188,7 @@ class Ledger(OnDisk):
         if resume is not None and not resume.further:
             return begun.begin()
         if resume is None and self._store.address is not None:
-            begun = journaled(self, begun, facts)
+            begun = _journals().journaled(self, begun, facts)
         if self._whole is None and self._store.waits(begun.identity, begun.units_cap):
             raise self._asked(begun)
         try:
@@ -322,3 +322,10 @@ def _reopened(path: str, dataset: str, identity: str, part: str = "") -> Ledger:
             f"the ledger at {path} is not the one that was pickled. Open the right file with Ledger.open."
         )
     return ledger
+
+
+def _journals() -> Any:
+    """What knows journals, which only ledgers in files have."""
+    from sottovoce.accounting import resuming
+
+    return resuming

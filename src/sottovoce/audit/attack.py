@@ -18,8 +18,8 @@ from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.registry import by_name
 from sottovoce.models.linear import Risk
+from sottovoce.privacy.noise import entropy_for
 from sottovoce.privacy.oracle import Oracle
-from sottovoce.privacy.sampling import entropy_for
 from sottovoce.results.result import Tolerance
 from sottovoce.training import account_for, goal_for
 

@@ -172,7 +172,7 @@ def fit(
     Example: sottovoce fit claims.csv --schema schema.toml --epsilon 1 --delta 1e-6 -o model.json
     """
     from sottovoce import fitting
-    from sottovoce.accounting.resuming import Resume
+    from sottovoce.accounting.resume import Resume
     from sottovoce.cli import output as out
     from sottovoce.cli.exits import ExitCode
     from sottovoce.cli.outputs import place_for, require_free, save_paid

@@ -15,8 +15,9 @@ from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
-from sottovoce.data.rows import DenseRows, Rows, SparseRows
+from sottovoce.data.rows import DenseRows, Rows
 from sottovoce.data.schema import Schema
+from sottovoce.data.sparse_rows import SparseRows
 from sottovoce.data.threads import alone
 from sottovoce.errors import DataError, ParameterError
 

@@ -19,8 +19,9 @@ from sottovoce.data.layout import indicators_of
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
-from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, SparseRows, bound_dense, bound_sparse
+from sottovoce.data.rows import CLIP_MARGIN, DenseRows, Rows, bound_dense
 from sottovoce.data.sealed import Sealed
+from sottovoce.data.sparse_rows import SparseRows, bound_sparse
 from sottovoce.data.validation import (
     canonical_csr,
     checked_column_groups,

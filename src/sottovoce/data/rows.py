@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.data import blocks
@@ -131,36 +130,6 @@ class DenseRows(Rows):
         return DenseRows(self._features[indices], self.targets[indices], chosen(self.weights, indices))
 
 
-@final
-class SparseRows(Rows):
-    """CSR with float32 entries, cut into blocks once; blocks share the entries and the column indices."""
-
-    __slots__ = ("_features",)
-    sparse: ClassVar[bool] = True
-
-    def __init__(self, features: Any, targets: Vector, weights: Vector | None = None) -> None:
-        super().__init__(targets, features.shape[1], blocks.SPARSE_BLOCK_LENGTH, weights)
-        for part in (features.data, features.indices):
-            part.flags.writeable = False
-        self._features = tuple(_csr_slice(features, self.span(i)) for i in range(self.blocks))
-
-    def block(self, index: int) -> Block:
-        span = self.span(index)
-        return Block(self._features[index], self.targets[span], self.weights_in(span))
-
-    def take(self, indices: NDArray[np.int64]) -> SparseRows:
-        bounds = np.searchsorted(indices, self.block_length * np.arange(self.blocks + 1))
-        parts = [
-            block[indices[first:last] - number * self.block_length]
-            for number, (block, first, last) in enumerate(
-                zip(self._features, bounds[:-1], bounds[1:], strict=True)
-            )
-            if last > first
-        ]
-        taken = chosen(self.weights, indices)
-        return SparseRows(sparse.vstack(parts, format="csr"), self.targets[indices], taken)
-
-
 def times(rows: Rows, shares: Vector) -> Vector:
     """What rows count, times their shares."""
     return shares.copy() if rows.weights is None else shares * rows.weights
@@ -192,69 +161,20 @@ def bound_dense(X: Any, radius: float, intercept: bool, usable: Mask) -> Stored:
     return stored
 
 
-def bound_sparse(X: Any, radius: float, intercept: bool, usable: Mask) -> Any:
-    """As `bound_dense`, for a canonical CSR (sorted columns, none twice); zero entries may stay explicit."""
-    n, columns = X.shape
-    shape = (n, columns + intercept)
-    kind = np.int32 if max(X.nnz + n, *shape) < 2**31 else np.int64
-    indptr = X.indptr.astype(kind) + np.arange(n + 1, dtype=kind) * kind(intercept)
-    data = np.empty(indptr[-1], dtype=np.float32)
-    indices = np.empty(indptr[-1], dtype=kind)
-    with np.errstate(all="ignore"):
-        for start in range(0, n, blocks.SPARSE_BLOCK_LENGTH):
-            stop = min(n, start + blocks.SPARSE_BLOCK_LENGTH)
-            source = slice(X.indptr[start], X.indptr[stop])
-            target = slice(indptr[start], indptr[stop])
-            lengths = np.diff(indptr[start : stop + 1])
-            given = np.ones(target.stop - target.start, dtype=bool)
-            if intercept:
-                given[np.cumsum(lengths) - 1] = False
-            values = np.ones(given.size)
-            values[given] = X.data[source]
-            places = np.full(given.size, columns, dtype=kind)
-            places[given] = X.indices[source]
-            _clip_sparse(values, lengths, radius, usable[start:stop])
-            data[target], indices[target] = values, places
-            kept = data[target].astype(np.float64)
-            require_short(_per_row(np.add, kept * kept, lengths), radius)
-    return sparse.csr_array((data, indices, indptr), shape=shape)
-
-
 def _clip_dense(rows: Matrix, radius: float, usable: Mask) -> None:
     largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
     usable &= np.isfinite(largest)
     rows[~usable] = 0.0
     largest[~usable] = 0.0
     unit = rows / np.where(largest > 0.0, largest, 1.0)[:, None]
-    reach, long = _reach(largest, np.einsum("ij,ij->i", unit, unit), radius)
+    reach, long = lengths_within(largest, np.einsum("ij,ij->i", unit, unit), radius)
     rows[long] = unit[long] * reach[long, None]
 
 
-def _clip_sparse(values: Vector, lengths: NDArray[Any], radius: float, usable: Mask) -> None:
-    largest = _per_row(np.maximum, np.abs(values), lengths)
-    usable &= np.isfinite(largest)
-    values[np.repeat(~usable, lengths)] = 0.0
-    largest[~usable] = 0.0
-    unit = values / np.repeat(np.where(largest > 0.0, largest, 1.0), lengths)
-    reach, long = _reach(largest, _per_row(np.add, unit * unit, lengths), radius)
-    entries = np.repeat(long, lengths)
-    values[entries] = unit[entries] * np.repeat(reach, lengths)[entries]
-
-
-def _reach(largest: Vector, unit_square: Vector, radius: float) -> tuple[Vector, Mask]:
+def lengths_within(largest: Vector, unit_square: Vector, radius: float) -> tuple[Vector, Mask]:
     """What the largest entry may be, and which rows exceed it: ||x|| = largest * ||unit|| never overflows."""
     reach = radius * (1.0 - CLIP_MARGIN) / np.sqrt(unit_square)
     return reach, largest > reach
-
-
-def _per_row(reduce: np.ufunc, values: Vector, lengths: NDArray[Any]) -> Vector:
-    """Reduce consecutive runs of the given lengths; an empty run gives 0."""
-    out = np.zeros(lengths.size)
-    filled = lengths > 0
-    starts = (np.cumsum(lengths) - lengths)[filled]
-    if starts.size:
-        out[filled] = reduce.reduceat(values, starts)
-    return out
 
 
 def require_short(squares: Vector, radius: float) -> None:
@@ -263,11 +183,3 @@ def require_short(squares: Vector, radius: float) -> None:
         raise DataError(
             "a stored row would exceed the radius. This is a defect of sottovoce: please report it."
         )
-
-
-def _csr_slice(features: Any, span: slice) -> Any:
-    first, last = features.indptr[span.start], features.indptr[span.stop]
-    indptr = features.indptr[span.start : span.stop + 1] - first
-    indptr.flags.writeable = False
-    parts = (features.data[first:last], features.indices[first:last], indptr)
-    return sparse.csr_array(parts, shape=(indptr.size - 1, features.shape[1]))

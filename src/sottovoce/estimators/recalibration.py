@@ -32,7 +32,7 @@ from sottovoce.training import minimize
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Budget, Ledger
-    from sottovoce.accounting.resuming import Resume
+    from sottovoce.accounting.resume import Resume
     from sottovoce.model import Model
     from sottovoce.results.result import Result
 

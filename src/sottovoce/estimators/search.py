@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.accounting.resuming import Resume
+from sottovoce.accounting.resume import Resume
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
@@ -31,7 +31,7 @@ from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.private_evaluation import STEPS
 from sottovoce.evaluation.rows import labelled, predicted, taken
-from sottovoce.privacy.oracle import CountOracle
+from sottovoce.privacy.counting import CountOracle
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector

@@ -24,7 +24,7 @@ from typing import Any, Required, TypedDict, Unpack, final
 
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger, Relation
-from sottovoce.accounting.resuming import Resume
+from sottovoce.accounting.resume import Resume
 from sottovoce.data.files import read
 from sottovoce.data.filesets import state_of
 from sottovoce.data.persons import Persons
@@ -33,7 +33,7 @@ from sottovoce.evaluation.area import area
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
 from sottovoce.evaluation.private_evaluation import PrivateEvaluation
 from sottovoce.evaluation.rows import labelled, readable
-from sottovoce.privacy.oracle import CountOracle
+from sottovoce.privacy.counting import CountOracle
 
 MOST_LOG_LOSS, MOST_DEVIANCE = math.log(1000.0), 2.0 * math.log(1000.0)
 """What one record counts at most, unless told otherwise."""

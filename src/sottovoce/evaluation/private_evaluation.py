@@ -27,7 +27,7 @@ from sottovoce.evaluation.figures import (
     sampling_margin,
 )
 from sottovoce.evaluation.rows import MADE_UP, answered, made_up, predicted
-from sottovoce.privacy.oracle import CountOracle
+from sottovoce.privacy.counting import CountOracle
 
 STEPS = 2**20
 """A bounded loss is counted in whole steps, its largest value being this many."""

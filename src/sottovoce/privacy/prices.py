@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from sottovoce.accounting.checks import positive, whole
+from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import (
-    Draw,
     GaussianEvent,
     PureEvent,
     QueryKind,
-    SubsampledGaussianEvent,
 )
-from sottovoce.accounting.relations import Relation
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.privacy.noise import calibrate
 from sottovoce.privacy.release import packing_for
-from sottovoce.privacy.sources import batch_bounds
 from sottovoce.problem import Calibration
 from sottovoce.queries import (
     Backtrack,
@@ -29,6 +24,7 @@ from sottovoce.queries import (
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
+    from sottovoce.privacy.batches import BatchPrices
     from sottovoce.privacy.bounds import Bounds
     from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Packing
@@ -42,7 +38,7 @@ PRICE_SLACK = 1.0 + 2.0**-20
 """Covers what the noise lattice adds to a sensitivity when a price is quoted beforehand."""
 
 
-class _Priced(Derivatives):
+class Priced(Derivatives):
     """Base of all prices and oracles: how far answers move and who pays. Never copied."""
 
     def __init__(self, bounds: Bounds, run: Run) -> None:
@@ -84,7 +80,7 @@ class _Priced(Derivatives):
         return given
 
 
-class Prices(_Priced, Queries):
+class Prices(Priced, Queries):
     """Prices of queries about all records."""
 
     def calibrated(self, query: Query[T], units: int) -> NoiseCalibration:
@@ -114,65 +110,9 @@ class Prices(_Priced, Queries):
         )
 
     def batched(self, size: int) -> BatchPrices:
+        from sottovoce.privacy.batches import BatchPrices
+
         return BatchPrices(self._bounds, self._run, size=size)
-
-
-class BatchPrices(_Priced):
-    """Prices of queries about secret batches, amplified by their secrecy.
-
-    Under zero-out batches are Poisson ones, their sums divided by the expected size: they move by one record
-    over that size. Else they have a fixed size and move as when one of their records is replaced, whatever
-    the relation: for that, amplification is proved."""
-
-    def __init__(self, bounds: Bounds, run: Run, *, size: int) -> None:
-        size = whole("the size of a batch", size)
-        if size > bounds.problem.n:
-            raise ParameterError(f"a batch holds between 1 and n={bounds.problem.n} records, got {size}.")
-        super().__init__(bounds, run)
-        self._size = size
-        self._draw = Draw.under(bounds.relation)
-        self._batch_bounds = batch_bounds(bounds, size, *self._batch)
-
-    @property
-    def _batch(self) -> tuple[int, Relation]:
-        """How many records a sum holds at most, and how two batches of neighbours differ."""
-        if self._draw is Draw.FIXED:
-            return self._size, Relation.REPLACE_ONE
-        return self.problem.n, Relation.ZERO_OUT
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
-
-    def calibrated(self, query: Query[T], units: int) -> NoiseCalibration:
-        """The noise that `units` buy."""
-        return self._calibrated(query, self._sensitivity(query), units)
-
-    def _calibrated(self, query: Query[T], sensitivity: float, units: int) -> NoiseCalibration:
-        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
-        mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier)
-        return calibrate(sensitivity, mu_squared, query.entries(self.problem))
-
-    def _sensitivity(self, query: Query[T]) -> float:
-        """What the query will be charged for."""
-        return query.sensitivity(self._batch_bounds)
-
-    def price(self, query: Query[T], scale: float) -> int:
-        query = require_known(query).admitted(self.problem)
-        sensitivity = self._sensitivity(query) * PRICE_SLACK
-        batch = (self._size, self.problem.n, self._draw)
-        return self._run.currency.price(
-            SubsampledGaussianEvent(query.kind, sensitivity, scale, 1, 0.0, *batch)
-        )
-
-    def sampling(self, query: Query[T]) -> float:
-        """Root mean square distance of a batch's answer from that of all records, at most."""
-        return batch_deviation(query.term(self.problem), self.problem.n, self._size)
-
-
-def batch_deviation(term: float, n: int, size: int) -> float:
-    """Root mean square of ||g_S - g||: sup||term|| / sqrt(m), times what is left out of the batch."""
-    left_out = (n - size) / max(1, n - 1)
-    return term * math.sqrt(left_out / size)
 
 
 def _final(kind: Any) -> set[Any]:

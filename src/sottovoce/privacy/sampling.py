@@ -48,7 +48,6 @@ BATCH = 1 << 14
 TOLERANCE = 2.0**-32
 
 _WORD = 2**64
-_STREAM = 1
 
 
 @final
@@ -195,11 +194,6 @@ def poisson(population: int, expected: int, entropy: Entropy = os.urandom) -> In
         further = np.frombuffer(entropy(8 * ties.size), dtype="<u8") >> np.uint64(16)
         chosen[ties] = further < np.uint64(rest)
     return np.flatnonzero(chosen).astype(np.int64)
-
-
-def entropy_for(simulate: int | None) -> Entropy:
-    """The operating system's entropy, unless a seed asks for a simulation: a stream apart from its noise."""
-    return os.urandom if simulate is None else np.random.default_rng([simulate, _STREAM]).bytes
 
 
 def _distinct(values: Integers) -> Integers:

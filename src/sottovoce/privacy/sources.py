@@ -123,39 +123,6 @@ class RecordSource(Source):
         return RecordSource(self._risk, self._sums.subset(indices, n), self.bounds)
 
 
-@final
-class WingSource(Source):
-    """A risk that clips every example itself and says what it moves by."""
-
-    def __init__(self, risk: ExactRisk, bounds: Bounds) -> None:
-        super().__init__(bounds)
-        self._risk = risk
-
-    def request(self, query: Query[Any]) -> Any:
-        return query
-
-    def sensitivity(self, query: Query[Any], request: Any) -> float:
-        return float(query.sensitivity(self.bounds))
-
-    def answer(self, request: Any) -> Any:
-        return request.exact(self._risk)
-
-    def public(self, query: Query[Any]) -> Any:
-        return 0.0
-
-    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
-        return query.sensitivity(self.bounds), query.exact(self._risk)
-
-    def preconditioned(self, preconditioner: Preconditioner) -> Source:
-        return source_of(self._risk.preconditioned(preconditioner), self.bounds)
-
-    def batch(self, size: int, most: int, relation: Relation) -> Source:
-        return WingSource(self._risk, batch_bounds(self.bounds, size, most, relation))
-
-    def subset(self, indices: NDArray[np.int64], n: int) -> Source:
-        return WingSource(self._risk.subset(indices, n), self.bounds)
-
-
 def batch_bounds(bounds: Bounds, size: int, most: int, relation: Relation) -> Bounds:
     """The bounds of a mean over a batch: n is its size, and `most` records may be in a sum."""
     return replace(
@@ -175,5 +142,7 @@ def source_of(risk: ExactRisk, like: Bounds | None = None, **stated: Any) -> Sou
     if isinstance(sums, Sums):
         return RecordSource(risk, sums, bounds)
     if type(risk).__module__ in _WINGS:
-        return WingSource(risk, bounds)
+        from sottovoce.privacy.clipped_source import ClippedSource
+
+        return ClippedSource(risk, bounds)
     raise ParameterError("an oracle answers about Risk, SoftmaxRisk and TorchRisk, whose sums are bounded.")

@@ -237,11 +237,11 @@ class Moments(Request):
 class Sums(ABC):
     """Records behind bounded sums: says what a request must be charged for, and answers it.
 
-    There are no others than those of `sottovoce.kernels.sums`."""
+    There are no others than those of the room `kernels`."""
 
     def __init_subclass__(cls, **named: Any) -> None:
-        if cls.__module__ != "sottovoce.kernels.sums":
-            raise TypeError("sums over records are those of sottovoce.kernels.sums and no others.")
+        if cls.__module__ not in ("sottovoce.kernels.sums", "sottovoce.kernels.softmax_sums"):
+            raise TypeError("sums over records are those of sottovoce.kernels and no others.")
         super().__init_subclass__(**named)
 
     @abstractmethod

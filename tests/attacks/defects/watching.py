@@ -18,8 +18,8 @@ import numpy as np
 
 from sottovoce.accounting.run import Run
 from sottovoce.errors import DataError, LedgerError
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
-from sottovoce.privacy.oracle import CountOracle
 
 ROUNDED = 1.0 + 1e-12
 """For the distance of two answers, which is itself computed in floating point."""

@@ -26,14 +26,14 @@ BATCHES = (
     ),
     Mutant(
         "private batches can be guessed",
-        "privacy.sampling:entropy_for",
+        "privacy.noise:entropy_for",
         "os.urandom if simulate is None else _",
         "np.random.default_rng(0).bytes if simulate is None else _",
         BATCH,
     ),
     Mutant(
         "amplified for a smaller batch",
-        "privacy.oracle:BatchOracle.ask",
+        "privacy.batches:BatchOracle.ask",
         "SubsampledGaussianEvent(batch=self._size, **_)",
         "SubsampledGaussianEvent(batch=1, **_)",
         BATCH,

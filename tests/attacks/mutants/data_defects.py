@@ -75,7 +75,7 @@ DOOR = (
     ),
     Mutant(
         "clipping of sparse rows skipped",
-        "data.rows:_clip_sparse",
+        "data.sparse_rows:_clip_sparse",
         "values[entries] = unit[entries] * np.repeat(reach, lengths)[entries]",
         "",
         RECORDS,

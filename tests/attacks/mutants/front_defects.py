@@ -7,14 +7,14 @@ from tests.attacks.mutants.harness import Mutant
 FRONTS = (
     Mutant(
         name="noisy max with half the noise",
-        place="privacy.oracle:CountOracle.best",
+        place="privacy.counting:CountOracle.best",
         old="2 * sensitivity",
         new="sensitivity",
         tests="tests/privacy/test_selection_privacy.py",
     ),
     Mutant(
         name="selection not charged",
-        place="privacy.oracle:CountOracle.best",
+        place="privacy.counting:CountOracle.best",
         old="release.pure(self.run, PureEvent(QueryKind.SELECTION, epsilon), noisiest)",
         new="noisiest()",
         tests="tests/estimators/test_search.py",

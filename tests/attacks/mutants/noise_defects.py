@@ -118,14 +118,14 @@ SCALES = (
     ),
     Mutant(
         "exact Laplace noise 5 % small",
-        "privacy.noise:_laplace_measurement",
+        "privacy.laplace:_laplace_measurement",
         "sensitivity / epsilon * (1.0 + SLACK)",
         "0.95 * sensitivity / epsilon",
         f"{NOISE}exact_laplace_noise_has_scale_moves_over_epsilon",
     ),
     Mutant(
         "OpenDP's own map not asserted",
-        "privacy.noise:_assert_within",
+        "privacy.noise:assert_within",
         "not loss <= charged",
         "loss < 0.0",
         f"{NOISE}noise_that_costs_more_than_the_charge_is_refused",
@@ -207,25 +207,25 @@ REUSED = (
 
 SPARSE_VECTOR = (
     Mutant(
-        "threshold without noise", "privacy.noise:above_threshold", "laplace(steps, epsilon / 2)", "0", SVT
+        "threshold without noise", "privacy.laplace:above_threshold", "laplace(steps, epsilon / 2)", "0", SVT
     ),
     Mutant(
         "queries without noise",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         "_to_lattice(query, exponent) + laplace(2 * steps, epsilon / 2)",
         "_to_lattice(query, exponent)",
         SVT,
     ),
     Mutant(
         "query noise as small as the threshold's",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         "2 * steps",
         "steps",
         SVT,
     ),
     Mutant(
         "one noise for all queries",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         (
             "for index, query in enumerate(queries):\n"
             "    if _to_lattice(query, exponent) + _ >= threshold:\n"
@@ -241,14 +241,14 @@ SPARSE_VECTOR = (
     ),
     Mutant(
         "threshold drawn again for every query",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         ("if _:\n    return index"),
         ("threshold = laplace(steps, epsilon / 2)\nif _:\n    return index"),
         SVT,
     ),
     Mutant(
         "epsilon spent twice",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         (
             "threshold = laplace(steps, epsilon / 2)\n"
             "for index, query in enumerate(queries):\n"
@@ -265,7 +265,7 @@ SPARSE_VECTOR = (
     ),
     Mutant(
         "goes on after its answer",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         ("for index, query in enumerate(queries):\n    if _:\n        return index\nreturn None"),
         (
             "for index, query in enumerate(queries):\n"
@@ -277,7 +277,7 @@ SPARSE_VECTOR = (
     ),
     Mutant(
         "a query's rounding forgotten",
-        "privacy.noise:above_threshold",
+        "privacy.laplace:above_threshold",
         "math.floor(math.ldexp(sensitivity, -exponent)) + 1",
         "math.floor(math.ldexp(sensitivity, -exponent))",
         "tests/privacy/test_sparse_vector.py -k rounding_to_the_lattice",

@@ -130,7 +130,7 @@ OPERATION = (
     ),
     Mutant(
         "figures are counted while others spend their budget",
-        "privacy.oracle:CountOracle.open",
+        "privacy.counting:CountOracle.open",
         "account.start(budget, name, unit=unit, **reserved)",
         "account.run(budget, name, unit=unit)",
         f"{FIGURES} -k 'to_itself or from_the_start'",
@@ -144,7 +144,7 @@ OPERATION = (
     ),
     Mutant(
         "parts of a run have one name",
-        "accounting.resuming:part_of",
+        "accounting.resume:part_of",
         "f'{whole} {place}'",
         "f'{whole}'",
         f"{FIGURES} -k 'uninterrupted_one and search'",

@@ -465,7 +465,7 @@ ASKING = (
     ),
     Mutant(
         "one batch for all queries",
-        "privacy.oracle:BatchOracle._drawn",
+        "privacy.batches:BatchOracle._drawn",
         "chosen(self.problem.n, self._size, self._entropy)",
         "chosen(self.problem.n, self._size, np.random.default_rng(0).bytes)",
         BATCH,
@@ -479,14 +479,14 @@ ASKING = (
     ),
     Mutant(
         "batch's sensitivity over all records",
-        "privacy.oracle:BatchOracle.__init__",
+        "privacy.batches:BatchOracle.__init__",
         "source.batch(self._size, *self._batch)",
         "source",
         BATCH,
     ),
     Mutant(
         "batches at the zero-out distance",
-        "privacy.prices:BatchPrices._batch",
+        "privacy.batches:BatchPrices._batch",
         "Relation.REPLACE_ONE",
         "Relation.ZERO_OUT",
         BATCH,

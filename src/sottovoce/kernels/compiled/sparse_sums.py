@@ -1,4 +1,4 @@
-"""CSR rows with float32 entries, compiled: products with float64 vectors, and what a block adds to each sum."""
+"""CSR rows with float32 entries, compiled: products with vectors, and what a block adds to each sum."""
 
 from __future__ import annotations
 
