@@ -8,9 +8,11 @@ inside the base and outside; no file is left out by name. `tests/system/test_arc
 from __future__ import annotations
 
 import ast
+import io
 import os
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sottovoce"
 PAGE = ROOT / "docs" / "trusted-base.md"
 START = "<!-- lines: written by scripts/trusted_base.py -->\n"
+
+_SILENT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 
 ROOMS = ("trusted", "privacy", "kernels", "kernels/compiled", "accounting", "data", "data/compiled")
 """Rooms that are trusted whole, but for the files below; the rooms inside `accounting` are wings."""
@@ -122,6 +133,23 @@ def lines(name: str) -> int:
     return len((SOURCE / name).read_text("utf-8").splitlines())
 
 
+def code_lines(name: str, source: Path = SOURCE) -> int:
+    """Lines that hold code: no blank line, comment or docstring."""
+    text = (source / name).read_text("utf-8")
+    held = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in _SILENT
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", [])
+        for first in body if isinstance(body, list) else []:
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                held -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(held)
+
+
 def table(names: list[str]) -> str:
     folders: dict[str, list[str]] = {}
     for name in names:
@@ -161,7 +189,8 @@ def counted() -> str:
     for name, files in {**fits, "all three": set().union(*fits.values())}.items():
         inside, others = sorted(files & base), sorted(files - base)
         rows.append(
-            f"{name}: {len(inside)} files of the base, {sum(map(lines, inside)):,} lines; "
+            f"{name}: {len(inside)} files of the base, {sum(map(lines, inside)):,} lines, "
+            f"{sum(map(code_lines, inside)):,} of them code; "
             f"{len(others)} files outside, {sum(map(lines, others)):,} lines"
         )
     return "\n".join([*rows, "", "arrays, in the base:", table(sorted(fits["arrays"] & base))])

@@ -36,7 +36,7 @@ def hearing(noise: object) -> Iterator[None]:
     """Training, evaluation and tuning draw from this source."""
     with (
         mock.patch("sottovoce.training.noise_for", return_value=noise),
-        mock.patch("sottovoce.privacy.oracle.noise_for", return_value=noise),
+        mock.patch("sottovoce.privacy.counting.noise_for", return_value=noise),
     ):
         yield
 

@@ -115,7 +115,7 @@ def test_no_replaced_record_moves_a_count_past_what_is_charged(
             assert calibration.exact_sensitivity >= bound
             return answer
 
-    monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())
+    monkeypatch.setattr("sottovoce.privacy.counting.noise_for", lambda simulate: Bare())
     ask(model, X, y, budget=BUDGET)
     rng = np.random.default_rng(0)
     for _ in range(40):

@@ -133,7 +133,7 @@ def test_no_record_makes_a_figure_fail_or_move_past_its_charge(
             exact.append(answer.copy())
             return answer
 
-    monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())
+    monkeypatch.setattr("sottovoce.privacy.counting.noise_for", lambda simulate: Bare())
     X, y = data()
     for table in (lambda rows: rows, sparse.csr_array):
         other, labels = X.copy(), y.tolist()

@@ -96,7 +96,7 @@ def test_a_model_that_gives_no_probabilities_cannot_move_a_figure_further(
             exact.append(float(answer[0]) / calibration.exact_sensitivity)
             return answer
 
-    monkeypatch.setattr("sottovoce.privacy.oracle.noise_for", lambda simulate: Bare())
+    monkeypatch.setattr("sottovoce.privacy.counting.noise_for", lambda simulate: Bare())
     X, y = np.full((20, 1), 0.01), np.ones(20, dtype=int)
     for last in (0.01, 3.0, -3.0):
         X[-1] = last

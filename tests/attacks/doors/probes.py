@@ -20,7 +20,7 @@ from sottovoce.results.result import Outcome
 from tests.attacks.doors.engine import Answer
 
 BUDGET = sv.Budget(1.0, 1e-5)
-NOISE_SITES = ("sottovoce.training.noise_for", "sottovoce.privacy.oracle.noise_for")
+NOISE_SITES = ("sottovoce.training.noise_for", "sottovoce.privacy.counting.noise_for")
 
 
 class Look(Method):
