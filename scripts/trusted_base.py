@@ -49,26 +49,38 @@ SINGLE = (
 )
 """Coordinates, which are measured; what every file uses."""
 
-GRADIENT = {
-    "trusted/bands.py": "Band Reach vector_distance _angles",
-    "privacy/charges.py": "Facts _vector _vector_distance norm_above",
-    "privacy/rounding.py": (
-        "gamma Arithmetic.gradient Arithmetic._mean Arithmetic._evaluation Arithmetic.margin"
-    ),
-    "kernels/sums.py": "_RowSums.facts _RowSums.vector _RowSums.weights LinearSums.answer",
-    "kernels/passes.py": "gradient _tangent sum_blocks _sum_stretches",
-    "kernels/block_sums.py": (
-        "PlainBlockKernel.tangent PlainBlockKernel._arguments PlainBlockKernel._weigh PlainBlockKernel._chain"
-    ),
-    "kernels/compiled/block_sums.py": "DenseBlockKernel.tangent _dense_tangent",
-    "kernels/compiled/contributions.py": "place chain slope count clamp_to_band",
-    "privacy/oracle.py": "Oracle.ask plain_event",
-    "privacy/sources.py": "RecordSource",
-    "privacy/release.py": "Released _made gaussian _exact unquoted",
-    "privacy/noise.py": "calibrate",
+GRADIENT = """
+import sys
+import numpy as np
+import sottovoce as sv
+from sottovoce.privacy.noise import noise_for
+from sottovoce.privacy.oracle import Oracle
+from sottovoce.queries import Gradient
+X = np.random.default_rng(0).normal(size=(400, 3))
+records = sv.Records.from_arrays(X, np.where(X[:, 0] > 0, 1, -1), radius=2.0, labels=(-1, 1))
+risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-3))
+budget = sv.Budget(1.0, 1e-6)
+oracle = Oracle(risk, sv.Ledger(budget).run(budget), noise_for(None))
+called = set()
+def note(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and "/sottovoce/" in code.co_filename:
+        called.add((code.co_filename.rpartition("/sottovoce/")[2], code.co_firstlineno))
+sys.setprofile(note)
+oracle.ask(Gradient(np.zeros(3)), 10**6)
+sys.setprofile(None)
+print(*(f"{file}:{line}" for file, line in sorted(called)))
+"""
+"""One gradient of an oracle that has not been asked before: charged, computed, noised and released."""
+
+APART = {
+    "ledger": ("accounting/",),
+    "noise": ("privacy/noise.py",),
+    "products of rows": ("kernels/compiled/products.py", "kernels/compiled/simd.py"),
+    "threads and blocks": ("data/", "trusted/compiling.py"),
+    "laws": ("trusted/laws.py", "trusted/law_loops.py", "trusted/jit.py", "trusted/vocabulary.py"),
 }
-"""What one gradient takes from a bounded row to a released vector. The ledger, the noise's sampler, products
-of rows and the check of laws are apart: they serve every query."""
+"""What serves every query, beside the path of a gradient from a row to what is released."""
 
 FITS = """
 import os, sys
@@ -162,17 +174,79 @@ def table(names: list[str]) -> str:
     return "\n".join(["| room | files and lines | together |", "| --- | --- | ---: |", *rows])
 
 
-def gradient_lines() -> int:
-    """Lines of the functions and classes in `GRADIENT`."""
-    count = 0
-    for file, names in GRADIENT.items():
-        tree, places = ast.parse((SOURCE / file).read_text("utf-8")), dict[str, Any]()
-        for outer in tree.body:
-            name = getattr(outer, "name", "")
-            places[name] = outer
-            places |= {f"{name}.{getattr(one, 'name', '')}": one for one in getattr(outer, "body", [])}
-        count += sum(places[name].end_lineno - places[name].lineno + 1 for name in names.split())
-    return count
+@cache
+def gradient_path() -> dict[str, list[tuple[str, str, int]]]:
+    """Functions of the base that one gradient enters, by the profiler, and those that are compiled into the
+    ones it enters: file, name and lines, under "path" or the room of `APART` that they serve."""
+    environment = {**os.environ, "SOTTOVOCE_KERNELS": "compiled", "SOTTOVOCE_THREADS": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", GRADIENT], capture_output=True, text=True, check=True, env=environment
+    )
+    base, entered = set(base_files()), set[tuple[str, str]]()
+    for place in found.stdout.split():
+        file, _, line = place.partition(":")
+        if file in base:
+            entered |= {(file, name) for name, node in functions(file).items() if _covers(node, int(line))}
+    rooms: dict[str, list[tuple[str, str, int]]] = {"path": []}
+    for file, name in sorted(_with_compiled(entered)):
+        room = next((room for room, starts in APART.items() if file.startswith(starts)), "path")
+        node = functions(file)[name]
+        rooms.setdefault(room, []).append((file, name, node.end_lineno - _first(node) + 1))
+    return rooms
+
+
+@cache
+def functions(file: str) -> dict[str, Any]:
+    """Functions and methods of a file by name; what is inside another belongs to it."""
+    found: dict[str, Any] = {}
+    for outer in ast.parse((SOURCE / file).read_text("utf-8")).body:
+        if isinstance(outer, ast.FunctionDef):
+            found[outer.name] = outer
+        elif isinstance(outer, ast.ClassDef):
+            methods = [one for one in outer.body if isinstance(one, ast.FunctionDef)]
+            found |= {f"{outer.name}.{one.name}": one for one in methods}
+    return found
+
+
+def _first(node: Any) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+
+
+def _covers(node: Any, line: int) -> bool:
+    return bool(_first(node) <= line <= node.end_lineno)
+
+
+def _with_compiled(entered: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """With every function that a compiled one names: a profiler does not see machine code call."""
+    rooms = ["trusted/law_loops.py", *(one for one in base_files() if one.startswith("kernels/compiled/"))]
+    whole, fresh = set(entered), {place for place in entered if place[0] in rooms}
+    while fresh:
+        file, name = fresh.pop()
+        named = {
+            one.id if isinstance(one, ast.Name) else one.attr
+            for one in ast.walk(functions(file)[name])
+            if isinstance(one, ast.Name | ast.Attribute)
+        }
+        for other in rooms:
+            if other == file or Path(other).stem in _imported(file):
+                found = {(other, one) for one in functions(other) if one in named}
+                fresh |= found - whole
+                whole |= found
+    return whole
+
+
+@cache
+def _imported(file: str) -> set[str]:
+    """Last names of the modules that a file imports, or imports from."""
+    found: set[str] = set()
+    for one in ast.walk(ast.parse((SOURCE / file).read_text("utf-8"))):
+        if isinstance(one, ast.ImportFrom) and one.module:
+            found |= {one.module.rpartition(".")[2], *(name.name for name in one.names)}
+    return found
+
+
+def gradient_lines() -> dict[str, int]:
+    return {room: sum(held for *_, held in places) for room, places in gradient_path().items()}
 
 
 def text() -> str:
@@ -198,7 +272,11 @@ def counted() -> str:
 
 if __name__ == "__main__":
     if "--profile" in sys.argv:
-        print(counted(), f"one gradient: {gradient_lines()} lines", sep="\n\n")
+        print(counted())
+    if {"--profile", "--gradient"} & set(sys.argv):
+        print("\none gradient, lines of the functions entered:", gradient_lines())
+        for file, name, held in gradient_path()["path"]:
+            print(f"  {file:34} {name:32} {held}")
     else:
         head = PAGE.read_text("utf-8").partition(START)[0]
         PAGE.write_text(head + START + text(), "utf-8")

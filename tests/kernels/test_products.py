@@ -139,7 +139,7 @@ def run_of(loss, t, labels, weights=NO_WEIGHTS):
     clamps = contributions.Clamps.of(band, Span(-highest, highest))
     call = contributions.Call.of(law, "tangents")
     rooms = np.empty_like(t), np.empty(t.size, np.int32)
-    total = contributions.tangent(call, clamps, t, labels, weights, slopes, *rooms)
+    total = contributions.tangent(call, clamps, t, labels, weights, slopes, *rooms, True, True)
     bent = contributions.Clamps.of(None, Span(-loss.curvature_low / heaviest, loss.curvature_high / heaviest))
     contributions.curvatures(contributions.Call.of(law, "curvatures"), bent, t, labels, bends)
     return total, slopes, bends

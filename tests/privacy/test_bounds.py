@@ -46,7 +46,7 @@ def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> N
         charged = getattr(bounds, query)(W)
         assert moves[query] * (1.0 - 1e-8) + 2.0 * error <= charged
         assert charged <= (moves[query] + 2.0 * error) * (1.0 + 1e-8)
-    gram = sensitivity.gram(radius=problem.radius, n=problem.n)
+    gram = sensitivity.second_moment(largest=problem.radius**2, n=problem.n)
     assert bounds.gram() >= gram + 2.0 * arithmetic.gram()
 
 

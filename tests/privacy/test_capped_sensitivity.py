@@ -15,9 +15,9 @@ from sottovoce.losses import Kind, Logistic, PseudoHuber, Savage, Sigmoid, Softp
 from sottovoce.losses.weighted import class_weighted
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
-from sottovoce.privacy import sensitivity
 from sottovoce.queries import ColumnMoments, Preconditioner
 from sottovoce.regularizers import Tukey
+from sottovoce.trusted import bands
 from tests import charges
 
 LOSSES = [Logistic(), SoftplusHinge(3.0), Sigmoid(), Savage(), PseudoHuber(0.5)]
@@ -70,8 +70,7 @@ def test_the_diameter_at_the_cap_is_no_bound_and_the_bound_is_near():
 def test_no_pair_of_rows_moves_the_moments_past_their_joint_bound_and_one_reaches_it():
     rng = np.random.default_rng(0)
     for balance in (0.05, 0.5, 0.6, 1.0, 2.0, 10.0):
-        joint = sensitivity.moments(influence=1.0, balance=balance, n=1)
-        single = sensitivity.moments(influence=1.0, balance=balance, n=1, relation=Relation.ZERO_OUT)
+        joint, single = (bands.moments_distance(balance, relation, is_capped=False) for relation in Relation)
         rows = rng.normal(size=(2, 20000, 3)) * rng.choice([0.0, 1.0, 5.0], size=(2, 20000, 3))
         norms = np.linalg.norm(rows, axis=2, keepdims=True)
         rows *= np.minimum(1.0, rng.choice([0.5, 1.0], size=norms.shape) / np.maximum(norms, 1e-9))
@@ -97,15 +96,16 @@ def test_capped_records_move_the_moments_past_what_holds_for_plain_rows_and_with
     for balance in (0.5, 0.6):
         query = ColumnMoments(balance)
         move = float(np.linalg.norm(np.subtract(*(query.exact(side) for side in sides))))
-        assert move > 1.01 * sensitivity.moments(influence=CAP, balance=balance, n=3)
+        plain = bands.moments_distance(balance, Relation.REPLACE_ONE, is_capped=False)
+        assert move > 1.01 * plain * CAP / 3
         assert move <= query.sensitivity(sides[0].bounds)
 
 
 @pytest.mark.parametrize("balance", [0.0, -1.0, math.nan, math.inf])
 def test_a_balance_that_is_none_is_refused(balance):
-    for bound in (sensitivity.moments, sensitivity.capped_moments):
+    for is_capped in (False, True):
         with pytest.raises(ParameterError, match="balance"):
-            bound(influence=1.0, balance=balance, n=1)
+            bands.moments_distance(balance, Relation.REPLACE_ONE, is_capped=is_capped)
 
 
 def risk_of(loss, X, y, weights=None, cap=1.0, seed=0):

@@ -258,7 +258,7 @@ def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block
     assert error < 1e-6 * delta
     assert 1e-8 * delta < error
     assert arithmetic.gradient_norm(**public, added=1.0) < 1e-6 * delta
-    assert arithmetic.gram() < 1e-6 * sensitivity.gram(radius=1.0, n=n)
+    assert arithmetic.gram() < 1e-6 * sensitivity.second_moment(largest=1.0, n=n)
     known = {"weight_norm": 10.0, "radius": 1.0, "n": n}
     bends = {"curvature": 0.25, "third": 0.1, "weight_norm": 10.0}
     assert arithmetic.hessian(**bends) < 1e-6 * charges.hessian_at(losses.Logistic(), **known)

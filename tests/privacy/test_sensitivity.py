@@ -115,9 +115,9 @@ def test_no_pair_moves_the_gram_matrix_or_its_diagonal_past_its_bound(case):
     def gram(loss, X, y, w):
         return X.T @ X / len(y)
 
-    assert moved(gram, Logistic(), case) <= sensitivity.gram(radius=case.radius, n=case.n) * SLACK
-    diagonal = moved(lambda *query: np.diag(gram(*query)), Logistic(), case)
-    assert diagonal <= sensitivity.gram_diagonal(radius=case.radius, n=case.n) * SLACK
+    bound = sensitivity.second_moment(largest=case.radius**2, n=case.n) * SLACK
+    assert moved(gram, Logistic(), case) <= bound
+    assert moved(lambda *query: np.diag(gram(*query)), Logistic(), case) <= bound
 
 
 @attack
@@ -210,7 +210,7 @@ def test_a_known_weight_norm_tightens_a_residual_gradient():
 @pytest.mark.parametrize("n", [0, -3])
 def test_no_records_no_bound(n):
     with pytest.raises(ParameterError, match="n is"):
-        sensitivity.gram(radius=1.0, n=n)
+        sensitivity.second_moment(largest=1.0, n=n)
 
 
 @pytest.mark.parametrize("slope", [math.nan, math.inf, -1.0])

@@ -137,9 +137,9 @@ def test_opposite_margins_attain_the_eigenvalue_bound(loss, w, pair):
 def test_orthogonal_rows_attain_the_gram_bound():
     a, b = np.array([[2.0, 0.0], [0.3, 0.1]]), np.array([[0.0, 2.0], [0.3, 0.1]])
     move = float(np.linalg.norm(a.T @ a - b.T @ b)) / 2
-    assert move == pytest.approx(sensitivity.gram(radius=2.0, n=2), rel=1e-9)
+    assert move == pytest.approx(sensitivity.second_moment(largest=2.0**2, n=2), rel=1e-9)
     diagonal = float(np.linalg.norm(np.diag(a.T @ a - b.T @ b))) / 2
-    assert diagonal == pytest.approx(sensitivity.gram_diagonal(radius=2.0, n=2), rel=1e-9)
+    assert diagonal == pytest.approx(sensitivity.second_moment(largest=2.0**2, n=2), rel=1e-9)
 
 
 def test_opposite_records_attain_every_bound_on_trial_values(loss):

@@ -85,7 +85,7 @@ def families() -> dict[str, Family]:
     curved, across, flat = (right, 0.0), (up, 0.0), (right, FAR)
     sure_and_wrong = ([1.0, -1e-3], 1.0), ([-1.0, -1e-3], 1.0)
     step = np.array([[0.01, 0.0]])
-    # Rows (c, s) and (-s, -c) attain the joint price of means and squares; see sensitivity.moments.
+    # Rows (c, s) and (-s, -c) attain the joint price of means and squares; see bands.moments_distance.
     balance = 2.0
     total = 2.0 + 1.0 / balance
     c, s = (

@@ -8,25 +8,19 @@ costs nothing, and only sums can err.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import FEW, Arithmetic, gamma
 from sottovoce.trusted import bands, requests
 from sottovoce.trusted.bands import ROUND_UP, Reach
 from sottovoce.trusted.laws import Law, Placing
-
-SPREAD = 0.5
-"""Largest norm of A = diag(p) - pp', Frobenius and spectral, for probabilities p.
-
-With S = sum p^2 and sum p^3 >= S^2, ||A||_F^2 = S - 2 sum p^3 + S^2 <= S - S^2 <= 1/4. A is semidefinite, so
-two terms A (x) zz' are sqrt2 of the longest apart in Frobenius norm, and in spectral norm no more than it."""
 
 
 @final
@@ -71,152 +65,143 @@ class Facts:
 
 
 def charge(request: requests.Request, facts: Facts, relation: Relation) -> float:
-    """The sensitivity of a request about records of these facts."""
+    """The sensitivity of a request about records of these facts: of its shape alone."""
     _require_finite(request)
-    match request:
-        case requests.VectorSum():
-            return _vector(request, facts, relation)
-        case requests.NumberSum(law, span, _):
-            low, high = facts.lightest * law.lightest, facts.weight * law.heaviest
-            distance = bands.number_distance(span.checked(), low, high, relation)
-            largest = span.largest * law.heaviest
-            rounding = facts.arithmetic.value(highest=largest, slope=0.0, weight_norm=0.0)
-            return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.MatrixSum(law, span, _):
-            distance = bands.matrix_distance(span.checked(), relation) * law.heaviest * facts.energy
-            return distance / facts.n * ROUND_UP + _matrix_rounding(request, facts)
-        case requests.InformationSum(law, span, _):
-            distance = bands.matrix_distance(span.checked(), relation) * law.heaviest * facts.influence**2
-            often = facts.weight * span.largest * law.heaviest
-            rounding = facts.arithmetic.hessian(curvature=often, third=0.0, weight_norm=0.0)
-            return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.ScoreSum(law, band, _):
-            largest = (band.largest * law.heaviest) ** 2
-            distance = bands.moment_distance(largest * facts.influence**2 * ROUND_UP, relation)
-            often = (4.0 if facts.persons else 2.0) * facts.weight * largest
-            rounding = facts.arithmetic.hessian(curvature=often, third=0.0, weight_norm=0.0)
-            return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.StepDrops(law, steepest, _, steps, divisors):
-            return _step_drops(steepest * law.heaviest, steps, divisors, facts, relation)
-        case requests.LineDrops(law, steepest, _, direction, lengths):
-            return _line_drops(steepest * law.heaviest, direction, lengths, facts, relation)
-        case requests.ResidualShares():
-            distance = bands.moment_distance(facts.weight, relation)
-            return distance / facts.n * ROUND_UP + 2.0 * facts.arithmetic.mean(1.0)
-        case requests.Norm(requests.VectorSum() as of, added):
-            steepest = of.band.largest * of.law.heaviest
-            rounding = facts.arithmetic.gradient_norm(
-                slope=steepest, curvature=0.0, weight_norm=0.0, added=norm_above(added)
-            )
-            return _vector_distance(of, facts, relation) + 2.0 * rounding
-        case requests.SmallestEigenvalue(requests.MatrixSum(law, span, _), added):
-            rounding = facts.arithmetic.smallest_eigenvalue(
-                curvature=span.largest * law.heaviest,
-                third=0.0,
-                weight_norm=0.0,
-                added=norm_above(np.ravel(added)),
-            )
-            return _spectral(law, span, facts, relation) + 2.0 * rounding
-        case requests.Product(requests.MatrixSum(law, span, _) as of, _):
-            distance = _spectral(law, span, facts, relation) + _matrix_rounding(of, facts)
-            size = span.largest * law.heaviest * facts.energy + distance
-            return (distance + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
-        case requests.ClassVector(_, limit):
-            rounding = facts.arithmetic.gradient(slope=limit, curvature=0.0, weight_norm=0.0)
-            return _class_vector(limit, facts, relation) + 2.0 * rounding
-        case requests.Norm(requests.ClassVector(_, limit), added):
-            rounding = facts.arithmetic.gradient_norm(
-                slope=limit, curvature=0.0, weight_norm=0.0, added=norm_above(added)
-            )
-            return _class_vector(limit, facts, relation) + 2.0 * rounding
-        case requests.ClassNumber(_, span):
-            distance = bands.number_distance(span.checked(), facts.lightest, facts.weight, relation)
-            rounding = facts.arithmetic.value(highest=span.largest, slope=0.0, weight_norm=0.0)
-            return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.ClassMatrix():
-            distance = bands.moment_distance(SPREAD * facts.energy, relation)
-            return distance / facts.n * ROUND_UP + _class_rounding(1.0, facts)
-        case requests.ClassInformation():
-            distance = bands.moment_distance(SPREAD * facts.influence**2, relation)
-            return distance / facts.n * ROUND_UP + _class_rounding(facts.weight, facts)
-        case requests.SmallestEigenvalue(requests.ClassMatrix(), added):
-            rounding = facts.arithmetic.smallest_eigenvalue(
-                curvature=SPREAD, third=0.0, weight_norm=0.0, added=norm_above(np.ravel(added))
-            )
-            return _class_spectral(facts, relation) + 2.0 * rounding
-        case requests.Product(requests.ClassMatrix(), _):
-            moves = _class_spectral(facts, relation) + _class_rounding(1.0, facts)
-            size = SPREAD * facts.energy + moves
-            return (moves + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
-        case requests.ClassScores(_, limit):
-            distance = bands.moment_distance((limit * facts.influence) ** 2 * ROUND_UP, relation)
-            often = (4.0 if facts.persons else 2.0) * facts.weight * limit**2
-            rounding = facts.arithmetic.hessian(curvature=often, third=0.0, weight_norm=0.0)
-            return distance / facts.n * ROUND_UP + 2.0 * rounding
-        case requests.ClassSteps(steepest, _, steps, divisors):
-            return _step_drops(_in_norm(steepest, facts), steps, divisors, facts, relation)
-        case requests.ClassLine(steepest, _, direction, lengths):
-            return _line_drops(_in_norm(steepest, facts), direction, lengths, facts, relation)
-        case requests.Gram() | requests.Squares():
-            distance = sensitivity.gram(radius=1.0, n=facts.n, relation=relation) * facts.energy * ROUND_UP
-            return distance + 2.0 * facts.arithmetic.gram()
-        case requests.Means():
-            distance = bands.ball_distance(facts.influence, relation)
-            return distance / facts.n * ROUND_UP + 2.0 * facts.arithmetic.moments(0.0)
-        case requests.Moments(balance, _):
-            bound = sensitivity.capped_moments if facts.is_capped else sensitivity.moments
-            distance = bound(influence=facts.influence, balance=balance, n=facts.n, relation=relation)
-            factor = math.sqrt(balance) * facts.influence / facts.energy
-            return distance + 2.0 * facts.arithmetic.moments(factor)
-        case _:
-            raise ParameterError(f"{type(request).__name__} is no request about records.")
+    of = getattr(request, "of", request)
+    if isinstance(of, requests.ClassRequest):
+        from sottovoce.privacy.class_charges import CLASS_CHARGES
+
+        return CLASS_CHARGES[type(request)](request, facts, relation)
+    if type(request) not in _CHARGES:
+        raise ParameterError(f"{type(request).__name__} is no request about records.")
+    return _CHARGES[type(request)](request, facts, relation)
+
+
+def over_n(distance: float, facts: Facts, rounding: float) -> float:
+    """A mean whose terms move by `distance`, and whose sums err by `rounding` in each of two neighbours."""
+    return distance / facts.n * ROUND_UP + 2.0 * rounding
+
+
+def matrix_rounding(largest: float, facts: Facts) -> float:
+    """Of a sum of c zz', |c| at most `largest`."""
+    return facts.arithmetic.hessian(curvature=largest, third=0.0, weight_norm=0.0)
 
 
 def _vector(request: requests.VectorSum, facts: Facts, relation: Relation) -> float:
     steepest = request.band.largest * request.law.heaviest
     rounding = facts.arithmetic.gradient(slope=steepest, curvature=0.0, weight_norm=0.0)
-    return _vector_distance(request, facts, relation) + 2.0 * rounding
+    return over_n(_vector_distance(request, facts, relation), facts, rounding)
 
 
 def _vector_distance(request: requests.VectorSum, facts: Facts, relation: Relation) -> float:
     """A record that counts less gives the same vector nearer to 0: inside the hull."""
     law = request.law
     distance = bands.vector_distance(request.band, facts.reach(law, request.w), relation)
-    return distance * law.heaviest * facts.influence / facts.n * ROUND_UP
+    return distance * law.heaviest * facts.influence
 
 
-def _spectral(law: Law, span: bands.Span, facts: Facts, relation: Relation) -> float:
-    distance = bands.spectral_distance(span.checked(), relation)
-    return distance * law.heaviest * facts.energy / facts.n * ROUND_UP
+def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
+    of = request.of
+    assert isinstance(of, requests.VectorSum)
+    rounding = facts.arithmetic.gradient_norm(
+        slope=of.band.largest * of.law.heaviest,
+        curvature=0.0,
+        weight_norm=0.0,
+        added=norm_above(request.added),
+    )
+    return over_n(_vector_distance(of, facts, relation), facts, rounding)
 
 
-def _matrix_rounding(request: requests.MatrixSum, facts: Facts) -> float:
-    largest = request.span.largest * request.law.heaviest
-    return 2.0 * facts.arithmetic.hessian(curvature=largest, third=0.0, weight_norm=0.0)
+def _number(request: requests.NumberSum, facts: Facts, relation: Relation) -> float:
+    law, span = request.law, request.span.checked()
+    low, high = facts.lightest * law.lightest, facts.weight * law.heaviest
+    rounding = facts.arithmetic.value(highest=span.largest * law.heaviest, slope=0.0, weight_norm=0.0)
+    return over_n(bands.number_distance(span, low, high, relation), facts, rounding)
 
 
-def _class_vector(limit: float, facts: Facts, relation: Relation) -> float:
-    """r (x) z with ||r|| <= limit as clamped: terms that may point anywhere."""
-    return bands.ball_distance(limit * facts.influence, relation) / facts.n * ROUND_UP
+def _matrix(request: requests.MatrixSum, facts: Facts, relation: Relation) -> float:
+    law, span = request.law, request.span.checked()
+    distance = bands.matrix_distance(span, relation) * law.heaviest * facts.energy
+    return over_n(distance, facts, matrix_rounding(span.largest * law.heaviest, facts))
 
 
-def _class_spectral(facts: Facts, relation: Relation) -> float:
-    """A difference of semidefinite terms has a spectral norm of at most the larger of the two."""
-    return relation.distance(diameter=SPREAD, norm=SPREAD) * facts.energy / facts.n * ROUND_UP
+def _information(request: requests.InformationSum, facts: Facts, relation: Relation) -> float:
+    law, span = request.law, request.span.checked()
+    distance = bands.matrix_distance(span, relation) * law.heaviest * facts.influence**2
+    return over_n(distance, facts, matrix_rounding(facts.weight * span.largest * law.heaviest, facts))
 
 
-def _class_rounding(often: float, facts: Facts) -> float:
-    """Of a sum of q (diag p - pp') (x) zz', the rounding of p included: as computed, p sums to 1 within K
-    roundings."""
-    return 2.0 * facts.arithmetic.hessian(curvature=often * SPREAD, third=0.0, weight_norm=0.0)
+def _scores(request: requests.ScoreSum, facts: Facts, relation: Relation) -> float:
+    largest = (request.band.largest * request.law.heaviest) ** 2
+    distance = bands.moment_distance(largest * facts.influence**2 * ROUND_UP, relation)
+    return over_n(distance, facts, score_rounding(largest, facts))
 
 
-def _in_norm(steepest: float, facts: Facts) -> float:
-    """With what the length of K numbers may err by."""
-    return steepest * (1.0 + gamma(facts.outputs + FEW))
+def score_rounding(largest: float, facts: Facts) -> float:
+    """Of a sum of ss', ||s||^2 at most `largest` times a record's energy; persons' rows are summed first."""
+    return matrix_rounding((4.0 if facts.persons else 2.0) * facts.weight * largest, facts)
 
 
-def _step_drops(steepest: float, steps: Matrix, divisors: Vector, facts: Facts, relation: Relation) -> float:
+def _spectral(request: requests.MatrixSum, facts: Facts, relation: Relation) -> float:
+    return bands.spectral_distance(request.span.checked(), relation) * request.law.heaviest * facts.energy
+
+
+def _eigenvalue(request: requests.SmallestEigenvalue, facts: Facts, relation: Relation) -> float:
+    of = request.of
+    assert isinstance(of, requests.MatrixSum)
+    largest = of.span.largest * of.law.heaviest
+    return over_n(_spectral(of, facts, relation), facts, eigenvalue_rounding(largest, request.added, facts))
+
+
+def eigenvalue_rounding(largest: float, added: Matrix, facts: Facts) -> float:
+    return facts.arithmetic.smallest_eigenvalue(
+        curvature=largest, third=0.0, weight_norm=0.0, added=norm_above(np.ravel(added))
+    )
+
+
+def _product(request: requests.Product, facts: Facts, relation: Relation) -> float:
+    of = request.of
+    assert isinstance(of, requests.MatrixSum)
+    largest = of.span.largest * of.law.heaviest
+    return product_moves(_spectral(of, facts, relation), largest, facts)
+
+
+def product_moves(distance: float, largest: float, facts: Facts) -> float:
+    """A matrix times a vector no longer than 1: it moves no further, and the product rounds."""
+    moves = over_n(distance, facts, matrix_rounding(largest, facts))
+    size = largest * facts.energy + moves
+    return (moves + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
+
+
+def _steps(request: requests.StepDrops, facts: Facts, relation: Relation) -> float:
+    steepest = request.steepest * request.law.heaviest
+    return step_drops(steepest, request.steps, request.divisors, facts, relation)
+
+
+def _line(request: requests.LineDrops, facts: Facts, relation: Relation) -> float:
+    steepest = request.steepest * request.law.heaviest
+    return line_drops(steepest, request.direction, request.lengths, facts, relation)
+
+
+def _shares(request: requests.ResidualShares, facts: Facts, relation: Relation) -> float:
+    return over_n(bands.moment_distance(facts.weight, relation), facts, facts.arithmetic.mean(1.0))
+
+
+def _gram(request: requests.Gram | requests.Squares, facts: Facts, relation: Relation) -> float:
+    return over_n(bands.moment_distance(facts.energy, relation), facts, facts.arithmetic.gram())
+
+
+def _means(request: requests.Means, facts: Facts, relation: Relation) -> float:
+    return over_n(bands.ball_distance(facts.influence, relation), facts, facts.arithmetic.moments(0.0))
+
+
+def _moments(request: requests.Moments, facts: Facts, relation: Relation) -> float:
+    distance = bands.moments_distance(request.balance, relation, is_capped=facts.is_capped)
+    factor = math.sqrt(request.balance) * facts.influence / facts.energy
+    return over_n(distance * facts.influence, facts, facts.arithmetic.moments(factor))
+
+
+def step_drops(steepest: float, steps: Matrix, divisors: Vector, facts: Facts, relation: Relation) -> float:
     """Each entry is within s q ||P_j z|| / divisor_j as computed, P_j having a row an output: with P all of
     them over their divisors, together within s q ||P z|| <= s C ||P||, and what computing P_j z adds."""
     lengths = np.array([norm_above(step) for step in steps])
@@ -233,7 +218,7 @@ def _step_drops(steepest: float, steps: Matrix, divisors: Vector, facts: Facts, 
     return distance + 2.0 * norm_above(np.array(rounding) / divisors)
 
 
-def _line_drops(
+def line_drops(
     steepest: float, direction: Vector, lengths: Vector, facts: Facts, relation: Relation
 ) -> float:
     """As steps gamma_i p: together s C ||p|| sqrt(sum gamma_i^2)."""
@@ -282,3 +267,22 @@ def spectral_above(steps: Matrix) -> float:
     square = unit @ unit.T if len(unit) <= unit.shape[1] else unit.T @ unit
     found = math.sqrt(max(float(np.linalg.eigvalsh(square)[-1]), 0.0))
     return min(frobenius, frobenius * (found + 2.0**-40) * ROUND_UP)
+
+
+_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
+    requests.VectorSum: _vector,
+    requests.NumberSum: _number,
+    requests.MatrixSum: _matrix,
+    requests.InformationSum: _information,
+    requests.ScoreSum: _scores,
+    requests.StepDrops: _steps,
+    requests.LineDrops: _line,
+    requests.ResidualShares: _shares,
+    requests.Norm: _norm,
+    requests.SmallestEigenvalue: _eigenvalue,
+    requests.Product: _product,
+    requests.Gram: _gram,
+    requests.Squares: _gram,
+    requests.Means: _means,
+    requests.Moments: _moments,
+}

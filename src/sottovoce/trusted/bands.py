@@ -210,3 +210,24 @@ def moment_distance(largest: float, relation: Relation) -> float:
 def ball_distance(longest: float, relation: Relation) -> float:
     """Of terms that may point anywhere: two of them are twice the longest apart."""
     return relation.distance(diameter=2.0 * longest, norm=longest) * ROUND_UP
+
+
+def moments_distance(balance: float, relation: Relation, *, is_capped: bool) -> float:
+    """Of column means and sqrt(b)/R times column mean squares together, over C = q R, q the most that a
+    record counts: sqrt(F), where F is 2 + 2 b + 1/(2b) if b > 1/2, else 4, with b the balance.
+
+    Lighter records shrink their terms towards 0, the terms of the row 0: into the convex hull. Let rows have
+    norm 1; shorter ones gain by a new column each that fills them up. With absolute values alpha, beta and
+    S = ||alpha + beta||^2, opposite signs are worst: the means move by at most S, squared. The entries of
+    alpha^2 - beta^2 sum to 0, so its squared norm is at most half its squared l1 norm, which by Cauchy and
+    Schwarz is at most S ||alpha - beta||^2 = S (4 - S). So F <= S + (b/2) S (4 - S), largest at
+    S = min(4, 2 + 1/b); rows (c, s) and (-s, -c) attain it. Squares summed over groups of columns move no
+    further: take the norm of each group for its columns.
+
+    `is_capped`: a record counts q with q ||x|| <= C and q ||x||^2 <= E, the factor is sqrt(b) C/E. Means are
+    then two vectors no longer than C, squares two nonnegative ones that sum to at most E: F is 4 + 2 b."""
+    if not 0.0 < balance < math.inf:
+        raise ParameterError(f"balance is {balance}; it must be finite and above 0.")
+    plain = 2.0 + 2.0 * balance + 0.5 / balance if balance > 0.5 else 4.0
+    square = 4.0 + 2.0 * balance if is_capped else plain
+    return math.sqrt(relation.distance(diameter=square, norm=1.0 + balance)) * ROUND_UP

@@ -112,9 +112,13 @@ class ResidualShares(Request):
     edges: Vector
 
 
+class ClassRequest(Request):
+    """About the probabilities that softmax gives the classes of a record."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class ClassVector(Request):
+class ClassVector(ClassRequest):
     """(1/n) sum q r (x) z, r = p - e_y for the softmax probabilities p, shortened to `limit`."""
 
     w: Vector
@@ -123,7 +127,7 @@ class ClassVector(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassNumber(Request):
+class ClassNumber(ClassRequest):
     """(1/n) sum q c, c the softmax loss within the span."""
 
     w: Vector
@@ -132,7 +136,7 @@ class ClassNumber(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassMatrix(Request):
+class ClassMatrix(ClassRequest):
     """(1/n) sum q (diag p - pp') (x) zz'."""
 
     w: Vector
@@ -140,7 +144,7 @@ class ClassMatrix(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassInformation(Request):
+class ClassInformation(ClassRequest):
     """(1/n) sum q^2 (diag p - pp') (x) zz'."""
 
     w: Vector
@@ -148,7 +152,7 @@ class ClassInformation(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassScores(Request):
+class ClassScores(ClassRequest):
     """(1/n) sum ss', s a record's q r (x) z or the sum of a person's, r = p - e_y shortened to `limit`."""
 
     w: Vector
@@ -157,7 +161,7 @@ class ClassScores(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassSteps(Request):
+class ClassSteps(ClassRequest):
     """(1/n) sum of q times how far the softmax loss falls along each step P_j, over its divisor, each within
     steepest ||P_j z||, P_j having a row a class."""
 
@@ -169,7 +173,7 @@ class ClassSteps(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ClassLine(Request):
+class ClassLine(ClassRequest):
     """(1/n) sum of q times how far the softmax loss falls at each length gamma along the direction P, each
     within steepest |gamma| ||P z||."""
 

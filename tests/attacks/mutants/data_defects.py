@@ -217,16 +217,16 @@ MATRICES = (
 BOUNDS = (
     Mutant(
         "sensitivity over n + 1",
-        "privacy.sensitivity:_mean_sensitivity",
-        "distance / n * ROUND_UP",
-        "distance / (n + 1)",
+        "privacy.charges:over_n",
+        "distance / facts.n * ROUND_UP",
+        "distance / (facts.n + 1)",
         f"{ATTAINED} -k gram",
     ),
     Mutant(
         "Gram: sqrt2 dropped",
-        "privacy.sensitivity:gram",
-        "relation.distance(diameter=math.sqrt(2.0), norm=1.0)",
-        "1.0",
+        "trusted.bands:moment_distance",
+        "diameter=math.sqrt(2.0) * largest",
+        "diameter=largest",
         f"{ATTAINED} -k gram",
     ),
     Mutant(
@@ -245,7 +245,7 @@ BOUNDS = (
     ),
     Mutant(
         "softmax Hessian halved",
-        "privacy.charges",
+        "privacy.class_charges",
         "SPREAD = 0.5",
         "SPREAD = 0.25",
         f"{ATTAINED} -k softmax_records",

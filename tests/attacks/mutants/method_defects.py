@@ -83,7 +83,7 @@ LIMITS = (
     ),
     Mutant(
         "bound of a limited softmax gradient once the limit instead of twice",
-        "privacy.charges:_class_vector",
+        "privacy.class_charges:_vector_distance",
         "bands.ball_distance(limit * facts.influence, relation)",
         "bands.ball_distance(0.5 * limit * facts.influence, relation)",
         f"{_LIMITED} -k limited_softmax",

@@ -137,9 +137,9 @@ GEOMETRY = (
     ),
     Mutant(
         "moments: means and squares priced as one",
-        "privacy.sensitivity:moments",
-        "2.0 + 2.0 * b + 0.5 / b if b > 0.5 else 4.0",
-        "max(4.0, 2.0 + 2.0 * b)",
+        "trusted.bands:moments_distance",
+        "2.0 + 2.0 * balance + 0.5 / balance if balance > 0.5 else 4.0",
+        "max(4.0, 2.0 + 2.0 * balance)",
         f"{CAPPED} -k moments",
     ),
     Mutant(
@@ -189,8 +189,8 @@ RELATIONS = (
     ),
     Mutant(
         "zeroed moments: squares forgotten",
-        "privacy.sensitivity:moments",
-        "1.0 + b",
+        "trusted.bands:moments_distance",
+        "1.0 + balance",
         "1.0",
         f"{CAPPED} -k moments",
     ),

@@ -20,7 +20,6 @@ from sottovoce.kernels.compiled.products import dense_gather, dense_times
 from sottovoce.kernels.compiled.simd import WIDTH
 from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.jit import compiled
-from sottovoce.trusted.laws import Law
 
 _RUN_ENTRIES = 2**13
 """Entries of a run: 32 KB of float32."""
@@ -32,28 +31,13 @@ _RUNS = 32
 class CompiledBlockKernel(BlockKernel, ABC):
     """Which loop of the law each sum takes, and sums along a line, for which rows are no longer needed."""
 
-    def __init__(self, law: Law) -> None:
-        super().__init__(law)
-        self._calls: dict[str, Call] = {}
-        self._held: tuple[Band | None, Span | None, Clamps] | None = None
+    @final
+    def _call(self, which: str) -> Call:
+        return Call.of(self._law, which)
 
     @final
     def _tangent_call(self, sloped: bool, valued: bool) -> Call:
         return self._call("tangents" if sloped and valued else "slopes" if sloped else "values")
-
-    @final
-    def _call(self, which: str) -> Call:
-        """Made once a pass: every block takes the same."""
-        if which not in self._calls:
-            self._calls[which] = Call.of(self._law, which)
-        return self._calls[which]
-
-    @final
-    def _clamps(self, band: Band | None, span: Span | None) -> Clamps:
-        held = self._held
-        if held is None or held[0] is not band or held[1] is not span:
-            self._held = held = (band, span, Clamps.of(band, span))
-        return held[2]
 
     @final
     def marks(self, here: Vector, targets: Vector) -> Vector:
@@ -87,12 +71,12 @@ class DenseBlockKernel(CompiledBlockKernel):
     ) -> None:
         X, targets, weights = block.features, block.targets, or_none(block.weights)
         sloped, valued = band is not None, span is not None
-        law, clamps = self._tangent_call(sloped, valued), self._clamps(band, span)
+        law, clamps = self._tangent_call(sloped, valued), Clamps.of(band, span)
         _dense_tangent(law, clamps, X, targets, weights, w, sloped, valued, at, totals)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        clamps = self._clamps(None, span)
+        clamps = Clamps.of(None, span)
         _dense_curvatures(self._call("curvatures"), clamps, block.features, block.targets, w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
@@ -144,12 +128,9 @@ def _dense_tangent(
         counts = weights[first:last]
         dense_times(x, first, last, w, here)
         contributions.place(law, here, labels)
-        if sloped and valued:
-            value += contributions.tangent(law, clamps, here, labels, counts, factors, values, places)
-        elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors, places)
-        else:
-            value += contributions.value(law, clamps, here, labels, counts, values)
+        value += contributions.tangent(
+            law, clamps, here, labels, counts, factors, values, places, sloped, valued
+        )
         if sloped:
             contributions.chain(law, factors, labels)
             dense_gather(x, first, last, dim, factors, run, sums)

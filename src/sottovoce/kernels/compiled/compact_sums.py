@@ -33,13 +33,13 @@ class CompactBlockKernel(CompiledBlockKernel):
         self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
     ) -> None:
         sloped, valued = band is not None, span is not None
-        law, clamps = self._tangent_call(sloped, valued), self._clamps(band, span)
+        law, clamps = self._tangent_call(sloped, valued), Clamps.of(band, span)
         counts = or_none(block.weights)
         _tangent(law, clamps, *_parts(block), counts, w, sloped, valued, at, totals)
 
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         out = np.empty(block.targets.size)
-        _curvatures(self._call("curvatures"), self._clamps(None, span), *_parts(block), w, out)
+        _curvatures(self._call("curvatures"), Clamps.of(None, span), *_parts(block), w, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(
@@ -92,12 +92,9 @@ def _tangent(
         here, factors, labels = t[: last - first], slopes[: last - first], targets[first:last]
         counts = weights[first:last]
         contributions.place(law, here, labels)
-        if sloped and valued:
-            value += contributions.tangent(law, clamps, here, labels, counts, factors, values, bands)
-        elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors, bands)
-        else:
-            value += contributions.value(law, clamps, here, labels, counts, values)
+        value += contributions.tangent(
+            law, clamps, here, labels, counts, factors, values, bands, sloped, valued
+        )
         if sloped:
             contributions.chain(law, factors, labels)
             for i in range(last - first, width):

@@ -86,31 +86,30 @@ def chain(law: Call, slopes: Any, targets: Any) -> None:
 
 @compiled()
 def tangent(
-    law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any, values: Any, places: Any
+    law: Call,
+    clamps: Clamps,
+    t: Any,
+    targets: Any,
+    weights: Any,
+    slopes: Any,
+    values: Any,
+    places: Any,
+    sloped: bool,
+    valued: bool,
 ) -> float:
-    """Sum of values over a run, first derivatives in `slopes`: both clamped, then times what records count.
+    """Sum of values over a run if `valued`, first derivatives in `slopes` if `sloped`: both clamped, then
+    times what records count.
 
     `weights`, here and below, is empty where records have none; `values`, `places` and the `rooms` below are
     room for a run."""
-    evaluate_two(law.address, t, targets, law.numbers, values[: t.size], slopes)
-    clamp_to_band(clamps, t, slopes, places)
-    count(law, slopes, targets, weights)
-    return clamped_sum(law, clamps, values[: t.size], targets, weights)
-
-
-@compiled()
-def slope(law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, slopes: Any, places: Any) -> None:
-    """First derivatives alone."""
-    evaluate_one(law.address, t, targets, law.numbers, slopes)
-    clamp_to_band(clamps, t, slopes, places)
-    count(law, slopes, targets, weights)
-
-
-@compiled()
-def value(law: Call, clamps: Clamps, t: Any, targets: Any, weights: Any, values: Any) -> float:
-    """Sum of values alone."""
-    evaluate_one(law.address, t, targets, law.numbers, values[: t.size])
-    return clamped_sum(law, clamps, values[: t.size], targets, weights)
+    if sloped and valued:
+        evaluate_two(law.address, t, targets, law.numbers, values[: t.size], slopes)
+    else:
+        evaluate_one(law.address, t, targets, law.numbers, slopes if sloped else values[: t.size])
+    if sloped:
+        clamp_to_band(clamps, t, slopes, places)
+        count(law, slopes, targets, weights)
+    return clamped_sum(law, clamps, values[: t.size], targets, weights) if valued else 0.0
 
 
 @compiled()

@@ -74,7 +74,7 @@ class SparseBlockKernel(CompiledBlockKernel):
     def tangent(
         self, block: Block, w: Vector, band: Band | None, span: Span | None, at: Stretches, totals: Matrix
     ) -> None:
-        law, clamps = self._tangent_call(band is not None, span is not None), self._clamps(band, span)
+        law, clamps = self._tangent_call(band is not None, span is not None), Clamps.of(band, span)
         t, weights, total = self._arguments(block, w), or_none(block.weights), totals[0]
         slopes = np.empty_like(t)
         total[-1] += _tangent(
@@ -88,7 +88,7 @@ class SparseBlockKernel(CompiledBlockKernel):
     def curvatures(self, block: Block, w: Vector, span: Span) -> Vector:
         t = self._arguments(block, w)
         out = np.empty_like(t)
-        contributions.curvatures(self._call("curvatures"), self._clamps(None, span), t, block.targets, out)
+        contributions.curvatures(self._call("curvatures"), Clamps.of(None, span), t, block.targets, out)
         return out if block.weights is None else np.multiply(out, block.weights, out=out)
 
     def trials(
@@ -138,12 +138,9 @@ def _tangent(
         last = min(t.size, first + RUN)
         here, labels, factors = t[first:last], targets[first:last], slopes[first:last]
         counts = weights[first:last]
-        if sloped and valued:
-            total += contributions.tangent(law, clamps, here, labels, counts, factors, values, places)
-        elif sloped:
-            contributions.slope(law, clamps, here, labels, counts, factors, places)
-        else:
-            total += contributions.value(law, clamps, here, labels, counts, values)
+        total += contributions.tangent(
+            law, clamps, here, labels, counts, factors, values, places, sloped, valued
+        )
         if sloped:
             contributions.chain(law, factors, labels)
     return total
