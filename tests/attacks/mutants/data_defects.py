@@ -225,8 +225,8 @@ BOUNDS = (
     Mutant(
         "Gram: sqrt2 dropped",
         "trusted.bands:moment_distance",
-        "diameter=math.sqrt(2.0) * largest",
-        "diameter=largest",
+        "math.sqrt(2.0) * largest",
+        "largest",
         f"{ATTAINED} -k gram",
     ),
     Mutant(

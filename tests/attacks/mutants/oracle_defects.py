@@ -92,7 +92,7 @@ RELEASES = (
     ),
     Mutant(
         "an oracle can be pickled",
-        "privacy.prices:_Priced.__reduce__",
+        "privacy.prices:Priced.__reduce__",
         ("def __reduce__(self) -> NoReturn:\n    ..."),
         ("def refuse(self) -> NoReturn:\n    ..."),
         f"{ORACLE} -k pickled",

@@ -253,8 +253,8 @@ CHARGES = (
     Mutant(
         "capped moments charged as those of plain rows",
         "privacy.charges:_moments",
-        "is_capped=facts.is_capped",
-        "is_capped=False",
+        "facts.is_capped",
+        "False",
         f"{CAPPED} moments",
     ),
 )
