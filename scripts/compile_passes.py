@@ -8,8 +8,8 @@ import threading
 
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
-from sottovoce.kernels.warming import warm
 from sottovoce.losses import BY_NAME, Poisson
+from sottovoce.models.warming import warm
 
 MANY = 10**9
 """Entries of a table whose passes are compiled in any case."""

@@ -175,18 +175,23 @@ def table(names: list[str]) -> str:
 
 
 @cache
-def gradient_path() -> dict[str, list[tuple[str, str, int]]]:
-    """Functions of the base that one gradient enters, by the profiler, and those that are compiled into the
-    ones it enters: file, name and lines, under "path" or the room of `APART` that they serve."""
+def gradient_places() -> list[tuple[str, int]]:
+    """File and line of every function that one gradient enters."""
     environment = {**os.environ, "SOTTOVOCE_KERNELS": "compiled", "SOTTOVOCE_THREADS": "1"}
     found = subprocess.run(
         [sys.executable, "-c", GRADIENT], capture_output=True, text=True, check=True, env=environment
     )
+    places = (place.partition(":") for place in found.stdout.split())
+    return [(file, int(line)) for file, _, line in places]
+
+
+def gradient_path() -> dict[str, list[tuple[str, str, int]]]:
+    """Functions of the base that one gradient enters, by the profiler, and those that are compiled into the
+    ones it enters: file, name and lines, under "path" or the room of `APART` that they serve."""
     base, entered = set(base_files()), set[tuple[str, str]]()
-    for place in found.stdout.split():
-        file, _, line = place.partition(":")
+    for file, line in gradient_places():
         if file in base:
-            entered |= {(file, name) for name, node in functions(file).items() if _covers(node, int(line))}
+            entered |= {(file, name) for name, node in functions(file).items() if _covers(node, line)}
     rooms: dict[str, list[tuple[str, str, int]]] = {"path": []}
     for file, name in sorted(_with_compiled(entered)):
         room = next((room for room, starts in APART.items() if file.startswith(starts)), "path")

@@ -57,3 +57,25 @@ def test_every_file_with_a_section_on_the_page_has_a_planted_defect(base: Module
     assert len(named) > 30
     assert named <= set(base.base_files())
     assert named <= {mutant.file for mutant in CATALOGUE}
+
+
+@pytest.mark.slow
+def test_one_gradient_enters_the_base_and_rooms_that_only_propose(base: ModuleType) -> None:
+    """By a profiler: what charges, clamps, sums, adds noise and releases is trusted."""
+    inside = set(base.base_files())
+    outside = {file.partition("/")[0] for file, _ in base.gradient_places() if file not in inside}
+    assert outside <= {"losses", "models", "queries", "problem.py", "regularizers.py"}
+    path = {(file, name) for file, name, _ in base.gradient_path()["path"]}
+    assert {
+        ("privacy/oracle.py", "Oracle.ask"),
+        ("privacy/charges.py", "_vector"),
+        ("trusted/bands.py", "vector_distance"),
+        ("kernels/sums.py", "LinearSums.answer"),
+        ("kernels/compiled/block_sums.py", "_dense_tangent"),
+        ("kernels/compiled/contributions.py", "clamp_to_band"),
+        ("kernels/compiled/contributions.py", "count"),
+        ("privacy/release.py", "gaussian"),
+    } <= path
+    stated = re.search(r"The path is (\d+) lines", base.PAGE.read_text("utf-8"))
+    assert stated is not None
+    assert int(stated[1]) == pytest.approx(base.gradient_lines()["path"], rel=0.1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sottovoce.accounting.guarantee import Guarantee
-    from sottovoce.accounting.resuming import Resume
+    from sottovoce.accounting.resume import Resume
     from sottovoce.autodiff.terms import Loss
     from sottovoce.results.result import Result
 
