@@ -10,10 +10,11 @@ example's loss by the layer's outputs. What layer and example add to the gradien
 - Conv2d: b_i times the patches of a_i. Linear on sequences, Embedding, LayerNorm, GroupNorm: a sum over
   positions. These are formed, one an example.
 
-f_i = min(1, limit / norm_i), norm_i^2 the sum over layers. Clipping is in float64 on what was computed, as
-elsewhere, so a term is no longer than the limit whatever was rounded before; entries of a Linear's a_i and
-b_i below 2^-500 count as 0, so that no square underflows. Examples stand at places of their own
-(`data/places.py`), so that no bit of one depends on another.
+f_i = min(1, limit / norm_i), norm_i^2 the sum over layers. Norms are in float64 of what was computed, as
+elsewhere, so a term is no longer than the limit whatever was rounded before; of double numbers, entries of a
+Linear's a_i and b_i below 2^-500 count as 0, so that no square underflows. Examples stand at places of their
+own (`data/places.py`), so that no bit of one, nor whether it is cut, depends on another. Only those that
+count are summed, in an order that may depend on them: the bound on what sums round holds for every order.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Part(Protocol):
         """The square of its norm, one an example."""
         ...
 
-    def summed(self, factors: Tensor) -> dict[str, Tensor]:
-        """The sum over examples, each times its factor, for each parameter."""
+    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
+        """The sum over the examples in these rows, each times its factor, for each parameter."""
         ...
 
 
@@ -70,13 +71,13 @@ class _Product:
 
     @property
     def squares(self) -> Tensor:
-        rows = (self.b**2).sum(1)
-        outer = (self.a**2).sum(1) * rows if self.weight else torch.zeros_like(rows)
+        rows = _squares(self.b)
+        outer = _squares(self.a) * rows if self.weight else torch.zeros_like(rows)
         return outer + rows if self.bias else outer
 
-    def summed(self, factors: Tensor) -> dict[str, Tensor]:
-        cut, kept = factors[:, None] * _counting(self.b, factors), _counting(self.a, factors)
-        found = {self.weight: cut.T @ kept} if self.weight else {}
+    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
+        cut = factors[:, None] * self.b[rows].to(torch.float64)
+        found = {self.weight: cut.T @ self.a[rows].to(torch.float64)} if self.weight else {}
         return {**found, **({self.bias: cut.sum(0)} if self.bias else {})}
 
 
@@ -88,18 +89,19 @@ class _Formed:
 
     @property
     def squares(self) -> Tensor:
-        return torch.stack([(term.flatten(1) ** 2).sum(1) for term in self.terms.values()]).sum(0)
+        return torch.stack([_squares(term.flatten(1)) for term in self.terms.values()]).sum(0)
 
-    def summed(self, factors: Tensor) -> dict[str, Tensor]:
+    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
         return {
-            name: (factors @ _counting(term.flatten(1), factors)).view(term.shape[1:])
+            name: (factors @ term[rows].flatten(1).to(torch.float64)).view(term.shape[1:])
             for name, term in self.terms.items()
         }
 
 
-def _counting(rows: Tensor, factors: Tensor) -> Tensor:
-    """The rows, those that count nothing as 0 where one of them may not be finite."""
-    return rows if bool(torch.isfinite(rows).all()) else torch.where(factors[:, None] > 0.0, rows, 0.0)
+def _squares(rows: Tensor) -> Tensor:
+    """The square of each row's norm, in float64; no square of a single number over- or underflows."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    return norms**2
 
 
 @final
@@ -194,9 +196,10 @@ class Fused:
         allowed = limit * (1.0 - MARGIN)
         factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
         factors = torch.where(usable, factors * shares, 0.0)
+        rows = torch.nonzero(factors)[:, 0]
         found: dict[str, Tensor] = {}
         for part in parts:
-            found.update(part.summed(factors))
+            found.update(part.summed(factors[rows], rows))
         return torch.cat([found[name].reshape(-1) for name in self._layout.names]), counted(
             norms, limit, shares
         )
@@ -275,9 +278,10 @@ def _named(layer: nn.Module, prefix: str, trained: set[str]) -> tuple[str | None
     return weight, bias
 
 
-def _double(values: Tensor) -> Tensor:
-    exact = values.to(torch.float64)
-    return torch.where(exact.abs() < _TINY, 0.0, exact)
+def _without_underflow(values: Tensor) -> Tensor:
+    if values.dtype != torch.float64:
+        return values
+    return torch.where(values.abs() < _TINY, 0.0, values)
 
 
 def _formed(
@@ -285,7 +289,7 @@ def _formed(
 ) -> Part:
     terms = {weight: of()} if weight else {}
     terms = {**terms, **({bias: shift()} if bias else {})}
-    return _Formed({name: term.to(torch.float64) for name, term in terms.items()})
+    return _Formed(terms)
 
 
 def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
@@ -293,7 +297,7 @@ def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
 
     def part(a: Tensor, b: Tensor) -> Part:
         if a.ndim == 2:
-            return _Product(_double(a), _double(b), weight, bias)
+            return _Product(_without_underflow(a), _without_underflow(b), weight, bias)
         rows, backs = (t.flatten(1, -2) for t in (a, b))
         return _formed(weight, bias, lambda: backs.mT @ rows, lambda: backs.sum(1))
 

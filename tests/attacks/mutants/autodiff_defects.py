@@ -158,9 +158,9 @@ LAYERS = (
     ),
     Mutant(
         "squares of tiny inputs underflow",
-        "autodiff.fused:_double",
-        "torch.where(exact.abs() < _TINY, 0.0, exact)",
-        "exact",
+        "autodiff.fused:_without_underflow",
+        "torch.where(values.abs() < _TINY, 0.0, values)",
+        "values",
         f"{_FUSED} -k longer_than",
     ),
     Mutant(
