@@ -57,6 +57,7 @@ class Problem:
     were counted, so that n is public only while nobody comes or goes; `gathered`: whether a person's rows are
     held in one place, where their scores can be summed.
     `clipped`: each record's derivatives are cut off at these constants; answers are means of what is left.
+    `layers`: how many weights each parameter of a module has, in their order.
     """
 
     n: int
@@ -75,6 +76,7 @@ class Problem:
     regularizer: Regularizer = field(default_factory=lambda: L2(0.0))
     matrix_free: bool = False
     clipped: bool = False
+    layers: tuple[int, ...] = ()
     constant: int | None = None
     column_groups: tuple[int, ...] | None = None
     indicators: tuple[tuple[int, int], ...] = ()

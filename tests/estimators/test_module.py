@@ -17,7 +17,7 @@ from sottovoce.errors import DataError, ParameterError
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from sottovoce.estimators.module import TrainedModule, fit_torch  # noqa: E402
-from sottovoce.methods.clipped_adam import ClippedAdam, Walk, first_clip  # noqa: E402
+from sottovoce.methods.clipped_adam import ClippedAdam, Walk, first_clip, sizes  # noqa: E402
 from sottovoce.queries.clipped import EDGES  # noqa: E402
 from tests.autodiff import models  # noqa: E402
 
@@ -211,3 +211,17 @@ def test_the_first_clip_leaves_few_examples_cut() -> None:
     rng = np.random.default_rng(0)
     noisy = np.eye(len(EDGES) + 1)[12] + 0.02 * rng.standard_normal(len(EDGES) + 1)
     assert EDGES[13] <= first_clip(noisy, 0.02) <= EDGES[9]
+
+
+def test_steps_are_in_proportion_to_the_weights_at_the_start() -> None:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(100, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3))
+    X, y = np.zeros((5, 100)), np.zeros(5, dtype=np.int64)
+    risk = sv.autodiff.TorchRisk(module, models.cross_entropy, (X, y))
+    found = sizes(risk.start, risk.problem)
+    parts = np.split(found, np.cumsum(risk.problem.layers)[:-1])
+    assert [len(part) for part in parts] == [800, 8, 8, 8, 24, 3]
+    assert parts[0][0] == pytest.approx(0.1 / 3**0.5, rel=0.1)
+    assert parts[2][0] == 0.25
+    assert parts[3][0] == 0.02
+    assert all(np.ptp(part) == 0.0 for part in parts)

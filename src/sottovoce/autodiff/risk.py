@@ -153,6 +153,7 @@ class TorchRisk(Sealed):
             radius=1.0,
             slope=cut.gradient_clip,
             declared=cut.declared,
+            layers=tuple(self._layout.sizes),
             curvature_low=cut.curvature_clip,
             curvature_high=cut.curvature_clip,
             third=cut.hessian_lipschitz,

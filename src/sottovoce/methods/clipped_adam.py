@@ -53,6 +53,9 @@ MOMENTUM, SQUARES = 0.9, 0.99
 FADING = 0.3
 """Last part of the steps, in which their lengths fall."""
 
+SMALLEST, LARGEST = 0.02, 0.25
+"""Sizes of weights are taken to lie between these: biases may start at 0, factors of a normalization at 1."""
+
 TAIL = 0.5
 """Last part of the steps whose points are averaged."""
 
@@ -61,8 +64,9 @@ TAIL = 0.5
 @dataclass(frozen=True, kw_only=True)
 class ClippedAdam(Method):
     """`steps` steps, the batches reading all examples `passes` times together. A weight whose gradient stands
-    out of the noise moves by `rate` / sqrt(steps) a step: where noise alone moved it, it would end about
-    `rate` away, however many steps there are.
+    out of the noise moves by `rate` s / sqrt(steps) a step, s the size of its layer's weights at the start:
+    where noise alone moved it, it would end about `rate` s away, however many steps there are. A start that
+    allows for how many inputs a layer has, as that of PyTorch does, so allows for how much noise they add up.
 
     The point returned is the mean over the last half. With `interruptible`, an interruption from the keyboard
     ends the run there, with what was released; otherwise it goes up, for a run that is resumed."""
@@ -70,7 +74,7 @@ class ClippedAdam(Method):
     name: ClassVar[str] = "clipped-adam"
     steps: int = 400
     passes: float = 20.0
-    rate: float = 0.35
+    rate: float = 3.0
     interruptible: bool = True
 
     def __post_init__(self) -> None:
@@ -136,6 +140,13 @@ def first_clip(shares: Vector, scale: float) -> float:
     return float(EDGES[max(0, int(np.argmin(few)) - 1)] if not few.all() else EDGES[-1])
 
 
+def sizes(start: Vector, problem: Problem) -> Vector:
+    """For each weight the root mean square of its layer's weights at the start, which is public."""
+    layers = np.split(start, np.cumsum(problem.layers)[:-1])
+    found = [min(LARGEST, max(SMALLEST, float(np.sqrt(np.mean(layer**2))))) for layer in layers]
+    return np.repeat(found, problem.layers)
+
+
 @final
 @dataclass
 class Walk:
@@ -150,8 +161,10 @@ class Walk:
     gradient: Vector = field(init=False)
     squares: Vector = field(init=False)
     mean: Vector = field(init=False)
+    rates: Vector = field(init=False)
 
     def __post_init__(self) -> None:
+        self.rates = self.method.rate / math.sqrt(self.method.steps) * sizes(self.start, self.ask.problem)
         self.gradient, self.squares = np.zeros_like(self.start), np.zeros_like(self.start)
         self.mean = self.start
 
@@ -166,8 +179,8 @@ class Walk:
         squares = np.maximum(self.squares / (1.0 - SQUARES**self.taken), max(variance, 1e-200))
         steps = self.method.steps
         fade = min(1.0, (1.0 - (self.taken - 1) / steps) / FADING)
-        rate = fade * self.method.rate / math.sqrt(steps) / (1.0 - MOMENTUM**self.taken)
-        state.record(STEP, answer.units, step=Step(-rate * self.gradient / np.sqrt(squares)))
+        rates = fade / (1.0 - MOMENTUM**self.taken) * self.rates
+        state.record(STEP, answer.units, step=Step(-rates * self.gradient / np.sqrt(squares)))
         tail = max(1, self.taken - int((1.0 - TAIL) * steps))
         self.mean = self.mean + (state.w - self.mean) / tail
         gain = FOLLOWING * min(1.0, DOUBTED / query.unclipped_noise(answer.scale))
