@@ -78,8 +78,8 @@ class Fit:
 
 FITS: tuple[Fit, ...] = (
     *(
-        Fit(f"{kind}, {what}", Schema(_CURVED, target), {"model": kind, "method": "majorize"})
-        for kind in ("additive", "auto")
+        Fit(f"{kind}, {what}", Schema(_CURVED, target), {"model": kind, "method": method})
+        for kind, method in (("additive", "majorize"), ("auto", "auto"))
         for what, target in (("classes", _CLASSES), ("numbers", Target("r", low=-3.0, high=3.0)))
     ),
     *(
@@ -196,6 +196,8 @@ def _pair(fit: Fit) -> Callable[[Draw], Pair]:
                 schema=replace(fit.schema, person="p"),
                 options=case.options | {"persons": PEOPLE},
             )
+        elif relation == "zero-out" and not fit.schema.weighed_by:
+            case = replace(case, schema=replace(fit.schema, weight="e", weight_cap=3.0))
         columns, n = case.schema.read_columns, int(draw.integers(6, 30))
         rows: list[Row] = [{name: PLAIN[name](draw) for name in PLAIN} for _ in range(n)]
         for row in rows:
@@ -218,15 +220,14 @@ def _pair(fit: Fit) -> Callable[[Draw], Pair]:
 def _neighbours(
     draw: Draw, rows: list[Row], place: int, columns: tuple[str, ...], persons: bool, relation: str
 ) -> tuple[list[Row], list[Row], str]:
-    """A record replaced, or blanked; a person with other rows, more or fewer; or gone."""
+    """A record replaced, or one that counts nothing; a person with other rows, more or fewer; or gone."""
     key = rows[place]["p"]
     others = [row for row in rows if row["p"] != key]
     if not persons:
         odd = _changed(draw, rows, place, columns)
         here = [*rows[:place], odd, *rows[place + 1 :]]
         if relation == "zero-out":
-            blank = dict.fromkeys(odd, None)
-            return here, [*rows[:place], blank, *rows[place + 1 :]], "blanked"
+            return here, [*rows[:place], {**odd, "e": 0.0}, *rows[place + 1 :]], "counts nothing"
         return rows, here, "replaced"
     own = [row for row in rows if row["p"] == key]
     made = [_changed(draw, rows, place, columns) for _ in range(int(draw.integers(0, 5)))]

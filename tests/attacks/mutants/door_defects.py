@@ -170,4 +170,11 @@ READERS = (
         "self.unit",
         "tests/data/test_survival.py -k promise_is_for_records",
     ),
+    Mutant(
+        "every row at risk counts as a record",
+        "data.persons:Persons.shares",
+        "np.where(rows == 1, 1.0, (1.0 - SHARE_MARGIN) / np.maximum(rows, 1))",
+        "np.ones(len(rows))",
+        "tests/attacks/test_doors.py -k 'fits and event'",
+    ),
 )
