@@ -385,3 +385,21 @@ def test_labels_that_no_column_tells_are_told_by_the_constant() -> None:
         scores = X[3000:] @ sv.minimize(risk, budget=budget, method="adapt", simulate=seed).weights
         lost.append(float(np.mean(np.logaddexp(0.0, -scores * (2 * y[3000:] - 1)))) - best)
     assert np.mean(lost) < 0.002
+
+
+def test_the_constant_of_unequal_classes_is_not_drawn_to_zero() -> None:
+    """Nothing but the constant differs from 0: with a prior of its own it is found where others are not."""
+    truth, size = np.zeros((1, 40)), 40
+    truth[0, -1] = 2.0
+    moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
+    groups, found = np.repeat([0, 1], [39, 1]), []
+    for unequal in (False, True):
+        posterior = Posterior.prior(
+            moments, 1.0, np.zeros(size), 1, 1.4, np.zeros_like, groups, 39, unequal=unequal
+        )
+        curves = SecantCurvature(*(np.full(posterior.sizes.size, 0.2) for _ in range(2)), 0.25)
+        answer = -0.2 * truth + 0.1 * np.random.default_rng(0).standard_normal((1, size))
+        posterior.update(GradientObservation(np.zeros((1, size)), answer, 0.1, curves), 0.1)
+        found.append(float(posterior.estimate[0, -1]))
+    assert found[1] > 3.0 * found[0]
+    assert found[1] > 0.6

@@ -30,6 +30,13 @@ ADAPT = (
         f"{_TESTS} -k group_without_signal",
     ),
     Mutant(
+        "the constant of unequal classes drawn to zero",
+        "methods.adapt.posterior:Posterior.prior",
+        "variances @ parts + free",
+        "variances @ parts",
+        f"{_TESTS} -k not_drawn_to_zero",
+    ),
+    Mutant(
         "chance in logistic labels taken for signal",
         "methods.adapt.expected_curvature:LogisticCurvature.sampling",
         "1.0 / self.at(float(size))",

@@ -107,7 +107,8 @@ class Posterior:
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
     `signals` the prior variances of the minimizer for all records to come, `priors` with chance in these,
-    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
+    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation,
+    `free` the part of the prior variances that the constant has beside its share in T.
     `step_noise` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is
     that of the noise in S."""
 
@@ -115,6 +116,7 @@ class Posterior:
     whole: Vector
     ridge: Vector
     error: float
+    free: Vector
     sizes: Vector
     factors: Vector
     signals: Matrix
@@ -136,11 +138,14 @@ class Posterior:
         sampling: Callable[[Vector], Vector],
         groups: Indices,
         constant: int | None = None,
+        *,
+        unequal: bool = False,
     ) -> Posterior:
         """Signal goes with the eigenvalues; some of the `groups` of columns may have none. A record counts
         `counted` on average. The risk may bend more than S says by what noise can hide in it: less likely the
         more, at most by twice that. The minimizer of these records is that of all plus chance, of variance
-        `sampling` over S."""
+        `sampling` over S. Where classes may be `unequal`, the constant has a prior variance beside its share
+        in T, which the evidence about T leaves aside."""
         spectrum, whole = moments.spectrum, moments.spectrum / counted
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
         grid = itertools.product(
@@ -149,7 +154,11 @@ class Posterior:
         sizes, factors, active = (np.array(column) for column in zip(*grid, strict=True))
         parts = np.array([(moments.vectors[groups == g] ** 2).sum(axis=0) for g in range(groups.max() + 1)])
         variances = active * (sizes**2 / factors / (active @ (parts @ whole)))[:, None]
-        signals = variances @ parts
+        free = np.zeros_like(whole)
+        if constant is not None and unequal:
+            along = moments.vectors[constant] ** 2
+            free = along * (deviation**2 / float(along @ whole))
+        signals = variances @ parts + free
         priors = signals + sampling(sizes)[:, None] / whole
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
         evidence[sizes == sizes.min()] = -_NOTHING
@@ -162,6 +171,7 @@ class Posterior:
             whole,
             ridge,
             error,
+            free,
             sizes,
             factors,
             signals,
@@ -231,7 +241,8 @@ class Posterior:
         if np.any(u):
             self._decide(self._along(observation), u, away)
         else:
-            total = (self.variances + noise + error) * bends**2
+            strength = self.variances - self.free
+            total = (strength + noise + self._error(strength, first=True)) * bends**2
             self.evidence = self.evidence - 0.5 * (
                 np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)
             )
