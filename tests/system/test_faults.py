@@ -47,7 +47,8 @@ def begun(folder: Path, words: str, limits: str = "true") -> subprocess.Popen[st
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(folder), "SOTTOVOCE_THREADS": "2"},
+        # under `ulimit -f` Python would leave compiled modules that end too early
+        env={**os.environ, "TMPDIR": str(folder), "SOTTOVOCE_THREADS": "2", "PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 
@@ -86,10 +87,9 @@ def shown(folder: Path) -> dict[str, Any]:
     return dict(json.loads(ran(folder, "ledger show b.db --json")[1])["datasets"][0])
 
 
-@pytest.mark.parametrize("kilobytes", [600_000, 1_200_000])
-def test_1_little_memory_neither_hangs_nor_asks_for_a_report(kilobytes: int, tmp_path: Path) -> None:
+def test_1_little_memory_neither_hangs_nor_asks_for_a_report(tmp_path: Path) -> None:
     written(tmp_path / "m.csv", 1_000_000)
-    code, _, said = ran(tmp_path, fit(), f"ulimit -v {kilobytes}")
+    code, _, said = ran(tmp_path, fit(), "ulimit -v 600000")
     assert code in (0, 1)
     assert "please report" not in said
     assert "Traceback" not in said

@@ -38,7 +38,8 @@ def command(folder: Path, words: str, before: str = "true") -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(folder)},
+        # under `ulimit -f` Python would leave compiled modules that end too early
+        env={**os.environ, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 
