@@ -2,9 +2,10 @@
 
     BENCH_FOLDER=/a/folder python -m benchmarks.reading [ROWS] [ROUNDS]
 
-takes the made-up table of `benchmarks.fronts` (2 x 10^6 rows if not told), as Parquet and as CSV, and reads it
-in fresh processes by turns: `Records.from_parquet` and `Records.from_table`, which encode, bound and keep every
-cell by itself, and polars' sum of all columns. Printed: the least wall time of the rounds, imports left out.
+takes the made-up table of `benchmarks.fronts` (2 x 10^6 rows if not told), as Parquet and as CSV, and reads
+it in fresh processes by turns: `Records.from_parquet` and `Records.from_table`, which encode, bound and keep
+every cell by itself, and polars' sum of all columns. Printed: the least wall time of the rounds, imports left
+out.
 """
 
 from __future__ import annotations

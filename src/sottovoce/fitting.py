@@ -17,6 +17,7 @@ import numpy as np
 from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.budget import declared_delta
 from sottovoce.accounting.checks import writable
 from sottovoce.accounting.resume import Resume
 from sottovoce.data import files as tables
@@ -37,7 +38,6 @@ from sottovoce.errors import (
     PrivacyWarning,
     SottovoceError,
 )
-from sottovoce.estimators.declarations import declared_delta
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
 from sottovoce.evaluation.measures import planned_entries
 from sottovoce.exports.forecast import coefficient_forecast, require_determined

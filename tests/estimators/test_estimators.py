@@ -21,9 +21,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import sottovoce as sv
+from sottovoce.accounting.budget import declared_delta
 from sottovoce.data.schema import Categorical, Numeric
 from sottovoce.datasets import covertype
-from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.scaling import into_unit_ball, shrinkage
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.doubles import Recorder, Replay

@@ -59,3 +59,19 @@ def test_a_command_that_does_not_train_loads_nothing_heavy(command: tuple[str, .
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip().splitlines()[-1] == "[]"
+
+
+def test_a_fit_loads_no_scikit_learn(folder: Path) -> None:
+    """It takes longer to load than many fits take; estimators alone need it."""
+    (folder / "schema.toml").write_text(TWO.to_toml(), encoding="utf-8")
+    program = PROGRAM.replace(repr(HEAVY), repr(("sklearn", "dask", "torch")))
+    asked = ("fit", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-5", "-q")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *asked, "-o", "light.json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import final
 
@@ -10,6 +12,7 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.errors import ParameterError
 
 LARGEST_EPSILON = 1000.0
+_DELTA = re.compile(r"\s*1\s*/\s*n\s*(?:(?:\^|\*\*)\s*(\d+(?:\.\d+)?)\s*)?")
 
 
 @final
@@ -44,3 +47,20 @@ class Budget:
         default = self.relation is Relation.REPLACE_ONE
         relation = "" if default else f", relation={self.relation.value!r}"
         return f"Budget(epsilon={self.epsilon!r}, delta={self.delta!r}{relation})"
+
+
+def declared_delta(delta: float | str | None, n: int) -> float:
+    """delta as a number: given as one, or as "1/n" or "1/n^p" with p at least 1, n being public."""
+    if delta is None:
+        raise ParameterError(
+            "declare delta, the chance that the guarantee fails outright, well below one over the number of "
+            'records: delta=1e-6, or delta="1/n^1.1".'
+        )
+    if not isinstance(delta, str):
+        return delta
+    found = _DELTA.fullmatch(delta)
+    power = float(found[1] or 1.0) if found else 0.0
+    if not 1.0 <= power <= 10.0:
+        raise ParameterError('delta as text must be "1/n" or "1/n^p" with p from 1 to 10, as in "1/n^1.1".')
+    # one record would give delta = 1, which Budget refuses
+    return math.nextafter(float(n) ** -power, 0.0) if n > 1 else 1.0

@@ -71,6 +71,7 @@ def evaluate(
     from dataclasses import asdict, replace
 
     from sottovoce.accounting import Budget
+    from sottovoce.accounting.budget import declared_delta
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.lineage import Preset
     from sottovoce.cli import output as out
@@ -78,7 +79,6 @@ def evaluate(
     from sottovoce.data import files as tables
     from sottovoce.data.filesets import called, state_of
     from sottovoce.errors import ParameterError
-    from sottovoce.estimators.declarations import declared_delta
     from sottovoce.evaluation.holdout import too_few
     from sottovoce.report.progress import waiting
 

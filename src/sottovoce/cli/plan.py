@@ -140,11 +140,11 @@ def plan(
     """
     from sottovoce import regularizers
     from sottovoce.accounting import Budget
+    from sottovoce.accounting.budget import declared_delta
     from sottovoce.accounting.wording import caution
     from sottovoce.cli import output as out
     from sottovoce.data.schema import Schema
     from sottovoce.errors import ParameterError
-    from sottovoce.estimators.declarations import declared_delta
     from sottovoce.planning import planner
     from sottovoce.planning.schedule import schedule
     from sottovoce.results.result import Tolerance

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -27,7 +25,6 @@ from sottovoce.results.result import Tolerance
 
 OBSERVED = "observed"
 
-_DELTA = re.compile(r"\s*1\s*/\s*n\s*(?:(?:\^|\*\*)\s*(\d+(?:\.\d+)?)\s*)?")
 _HARMLESS = (
     "Found array with",
     "Found input variables with inconsistent",
@@ -40,23 +37,6 @@ _HARMLESS = (
     "n_samples=",
 )
 """How messages of scikit-learn begin that hold names, shapes and counts only."""
-
-
-def declared_delta(delta: float | str | None, n: int) -> float:
-    """delta as a number: given as one, or as "1/n" or "1/n^p" with p at least 1, n being public."""
-    if delta is None:
-        raise ParameterError(
-            "declare delta, the chance that the guarantee fails outright, well below one over the number of "
-            'records: delta=1e-6, or delta="1/n^1.1".'
-        )
-    if not isinstance(delta, str):
-        return delta
-    found = _DELTA.fullmatch(delta)
-    power = float(found[1] or 1.0) if found else 0.0
-    if not 1.0 <= power <= 10.0:
-        raise ParameterError('delta as text must be "1/n" or "1/n^p" with p from 1 to 10, as in "1/n^1.1".')
-    # one record would give delta = 1, which Budget refuses
-    return math.nextafter(float(n) ** -power, 0.0) if n > 1 else 1.0
 
 
 def declared_classes(classes: Any, y: NDArray[Any]) -> NDArray[Any]:

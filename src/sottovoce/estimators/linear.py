@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.budget import declared_delta
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
@@ -96,7 +97,7 @@ class PrivateLinear(Summarized, Publishable):
         return weights
 
     def _budget(self, n: int) -> Budget:
-        return Budget(self.epsilon, declared.declared_delta(self.delta, n), self.relation)
+        return Budget(self.epsilon, declared_delta(self.delta, n), self.relation)
 
     def _train(self, risk: Risk | SoftmaxRisk | Additive, resume: str | None) -> Matrix:
         """Weights of each output, shape (outputs, columns), after everything public is stored."""
@@ -212,7 +213,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinear):  # type: ignore[misc]  
         many there are. `resume` goes on with a run in a ledger file that was interrupted or had to be
         approved, by its identity, with the same rows."""
         X, y = declared.checked(self, X, y, reset=True)
-        declared.declared_delta(self.delta, X.shape[0])
+        declared_delta(self.delta, X.shape[0])
         classes = declared.declared_classes(self.classes, y)
         people = {"groups": groups, "persons": persons}
         labels = declared.labels_of(classes)

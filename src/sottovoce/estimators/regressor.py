@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.accounting import Ledger
+from sottovoce.accounting.budget import declared_delta
 from sottovoce.data.records import Records
 from sottovoce.data.targets import Range
 from sottovoce.errors import ParameterError
@@ -70,7 +71,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinear):  # type: ignore[misc]  # 
     ) -> Self:
         """Train privately on y within the declared range; all else is as in `PrivateClassifier.fit`."""
         X, y = declared.checked(self, X, y, reset=True)
-        declared.declared_delta(self.delta, X.shape[0])
+        declared_delta(self.delta, X.shape[0])
         if self.target is None:
             raise ParameterError(
                 "declare target=(low, high), the range of y, from what is known without the data: "

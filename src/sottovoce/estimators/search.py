@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
+from sottovoce.accounting.budget import declared_delta
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.resume import Resume
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
 from sottovoce.errors import ApprovalNeeded, ParameterError
-from sottovoce.estimators.declarations import declared_delta
 from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, require_at_hand
