@@ -2,11 +2,13 @@
 
     python -m benchmarks.plan_wishes FOLDER [TABLES]
 
-For each table of the folder (NAME.csv and NAME.toml, two classes; the first TABLES by name) the wish is the
-accuracy of the minimizer without noise, on rows held out, less one point. The plan is told n, the number of
-weights, delta and the accuracy without privacy, and names an epsilon; ten fits are made at it and ten at half
-of it, noise simulated. A fit reaches the wish if its accuracy on the rows held out does. Lines are kept in
-benchmarks/results/plan-wishes.jsonl as they come, and a table that is there is not fitted again.
+Tables are NAME.csv and NAME.toml of the folder, two classes each: the first TABLES by name, 12 if not told, on
+which the minimizer is at least three points better than always naming the more frequent class; on others
+there is nothing to lose. The wish is the accuracy of the minimizer without noise, on rows held out, less one
+point. The plan is told n, the number of weights, delta and the accuracy without privacy, and names an
+epsilon; ten fits are made at it and ten at half of it, noise simulated. A fit reaches the wish if its
+accuracy on the rows held out does. Lines are kept in benchmarks/results/plan-wishes.jsonl as they come, and a
+table that is there is not fitted again.
 """
 
 from __future__ import annotations
@@ -18,21 +20,29 @@ from pathlib import Path
 import numpy as np
 
 import sottovoce as sv
+from benchmarks.adapt_problems import Table
 from benchmarks.plan_accuracy import _accuracy, other
 from sottovoce.planning.wishes import wish_for_accuracy
 
-FITS, POINTS = 10, 0.01
+FITS, POINTS, LEAST, TABLES = 10, 0.01, 0.03, 12
 KEPT = Path(__file__).parent / "results" / "plan-wishes.jsonl"
 
 
 def main() -> None:
-    paths = sorted(Path(sys.argv[1]).glob("*.toml"))[: int(sys.argv[2]) if len(sys.argv) > 2 else None]
+    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else TABLES
     done = {json.loads(line)["table"] for line in KEPT.read_text().splitlines()} if KEPT.exists() else set()
     with KEPT.open("a", encoding="utf-8") as kept:
-        for path in paths:
-            if path.stem not in done:
-                kept.write(json.dumps(judged(path)) + "\n")
-                kept.flush()
+        for path in sorted(Path(sys.argv[1]).glob("*.toml")):
+            if path.stem in done or len(done) >= wanted:
+                continue
+            table = other(path)
+            frequent = max(np.mean(table.marks > 0), np.mean(table.marks <= 0))
+            if _accuracy(table, table.best[0]) < frequent + LEAST:
+                print(f"{path.stem}: passed over, nothing to lose")
+                continue
+            kept.write(json.dumps(judged(path.stem, table)) + "\n")
+            kept.flush()
+            done.add(path.stem)
     found = [json.loads(line) for line in KEPT.read_text().splitlines()]
     for line in found:
         print(
@@ -46,8 +56,7 @@ def main() -> None:
     print(f"of {len(found)} tables {enough} in eight of ten runs; on {fails} half fails in half of them")
 
 
-def judged(path: Path) -> dict[str, object]:
-    table = other(path)
+def judged(name: str, table: Table) -> dict[str, object]:
     without = _accuracy(table, table.best[0])
     budget = sv.Budget(1.0, table.delta)
     wish = wish_for_accuracy(without - POINTS, without, table.n, table.X.shape[1], budget, 0.0, area=False)
@@ -59,7 +68,7 @@ def judged(path: Path) -> dict[str, object]:
         return int(np.sum([_accuracy(table, weights) >= without - POINTS for weights in fits]))
 
     return {
-        "table": path.stem,
+        "table": name,
         "n": table.n,
         "dim": table.X.shape[1],
         "without": without,
