@@ -2,8 +2,8 @@
 
     python -m benchmarks.plan_wishes FOLDER [TABLES]
 
-Tables are NAME.csv and NAME.toml of the folder, two classes each: the first TABLES by name, 12 if not told, on
-which the minimizer is at least three points better than always naming the more frequent class; on others
+Tables are NAME.csv and NAME.toml of the folder, two classes each: the first TABLES by name, 12 if not told,
+on which the minimizer is at least three points better than always naming the more frequent class; on others
 there is nothing to lose. The wish is the accuracy of the minimizer without noise, on rows held out, less one
 point. The plan is told n, the number of weights, delta and the accuracy without privacy, and names an
 epsilon; ten fits are made at it and ten at half of it, noise simulated. A fit reaches the wish if its
