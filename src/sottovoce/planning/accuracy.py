@@ -23,10 +23,11 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _STEPS = 40
 _SLOPE, _POWER, _MOST = 4.1, 1.45, 0.187
 _TYPICAL, _LARGEST = 0.58, 2.5
-EIGHT_OF_TEN = 1.0
-"""Accuracy lost, over the expected excess loss, that eight of ten fits on the made-up tables stayed below."""
-AREA = 1.0
-"""Area under the ROC curve that they lost, over the accuracy lost."""
+EIGHT_OF_TEN = 1.1
+"""Accuracy lost, over the expected excess loss, that eight of ten fits on made-up tables stayed below (31
+tables, 124 fits)."""
+AREA = 1.1
+"""The same of the area under the ROC curve, over that of accuracy."""
 # Accuracy is not what training minimizes: where little is lost, it may as well be gained.
 _SLACK = 1.5e-3
 # Two models differ on about half the root of the excess loss of all rows; a test set a quarter as large as
