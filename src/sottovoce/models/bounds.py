@@ -6,7 +6,7 @@ are clamped and the answer is biased, but never charged too little for."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -105,6 +105,9 @@ class LinearBounds(ProposedBounds):
     """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
 
     loss: Loss
+    _reached: tuple[bytes, tuple[float, float]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def limited(self, limit: float) -> LinearBounds:
         """Those of the limited loss."""
@@ -149,4 +152,9 @@ class LinearBounds(ProposedBounds):
         return self.loss.slope / self._law.heaviest * (1.0 + 2.0**-50)
 
     def _interval(self, w: Vector) -> tuple[float, float]:
-        return self.facts.reach(self._law, w).interval
+        """Every t at these weights; kept, since value, gradient and Hessian are asked at the same ones."""
+        given, held = w.tobytes(), self._reached
+        if held is None or held[0] != given:
+            held = given, self.facts.reach(self._law, w).interval
+            object.__setattr__(self, "_reached", held)
+        return held[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.accounting.relations import Relation
@@ -108,7 +109,7 @@ class Bounds(ABC):
         """What such a request will cost."""
         return charge(request, self.facts, self.relation)
 
-    @property
+    @cached_property
     def facts(self) -> Facts:
         """The public facts of such records, for what will be charged."""
         problem = self.problem
