@@ -18,7 +18,10 @@ from dataclasses import replace
 import numpy as np
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from sottovoce.queries import Preconditioner
+try:
+    from sottovoce.queries import Preconditioner
+except ImportError:  # what it was called up to 984a9f2
+    from sottovoce.questions.geometry import Geometry as Preconditioner
 reaches = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1000, 4))
@@ -31,7 +34,8 @@ for loss in losses:
     declared = {"target": (0.0, 1.0)} if loss.kind.name == "COUNT" else declared
     y = np.where(X[:, 0] > 0, 1, -1) if loss.kind.name == "MARGIN" else np.clip(X[:, 0], *declared["target"])
     plain = sv.Risk(sv.Records.from_arrays(X, y, radius=1.0, **declared), loss)
-    capped = plain.preconditioned(Preconditioner(scale=np.ones(4), cap=1.0 / 3.0))
+    shape = getattr(plain, "preconditioned", None) or plain.reshaped
+    capped = shape(Preconditioner(scale=np.ones(4), cap=1.0 / 3.0))
     for form, risk in (("", plain), (", cap R/3", capped)):
         for relation in Relation:
             bounds = replace(risk.bounds, relation=relation)

@@ -115,7 +115,7 @@ def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
 def _number(request: requests.NumberSum, facts: Facts, relation: Relation) -> float:
     law, span = request.law, request.span.checked()
     low, high = facts.lightest * law.lightest, facts.weight * law.heaviest
-    rounding = facts.arithmetic.value(highest=span.largest * law.heaviest, slope=0.0, weight_norm=0.0)
+    rounding = facts.arithmetic.number(span.largest * law.heaviest)
     return over_n(bands.number_distance(span, low, high, relation), facts, rounding)
 
 

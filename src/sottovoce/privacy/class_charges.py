@@ -49,7 +49,7 @@ def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
 
 def _number(request: requests.ClassNumber, facts: Facts, relation: Relation) -> float:
     span = request.span.checked()
-    rounding = facts.arithmetic.value(highest=span.largest, slope=0.0, weight_norm=0.0)
+    rounding = facts.arithmetic.number(span.largest)
     return over_n(bands.number_distance(span, facts.lightest, facts.weight, relation), facts, rounding)
 
 

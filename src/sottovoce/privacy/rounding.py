@@ -108,6 +108,10 @@ class Arithmetic:
         largest = self.radius + emphasis * self.radius**2
         return self._mean(largest, gamma(self.dim + FEW) * largest, 0.0)
 
+    def number(self, largest: float) -> float:
+        """E of a mean of numbers that are clamped to `largest`: as computed they are exact, sums err."""
+        return self._mean(largest, 0.0, 0.0)
+
     def value(self, *, highest: float, slope: float, weight_norm: float, added: float = 0.0) -> float:
         """E of the mean loss."""
         return self._mean(highest, slope * self.margin(weight_norm) + self._evaluation(highest), added)
