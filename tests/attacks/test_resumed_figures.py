@@ -16,7 +16,7 @@ from sottovoce.accounting import Budget, Ledger, verify
 from sottovoce.accounting.resume import part_of
 from sottovoce.errors import BudgetExceeded, LedgerError, ParameterError
 from sottovoce.evaluation.holdout import figures
-from sottovoce.privacy import oracle
+from sottovoce.privacy import counting
 from tests.attacks.test_resumed import Coupled, Dead, Stage, lines
 from tests.tables import TWO, write
 
@@ -44,7 +44,7 @@ def stages(tmp_path: Path) -> Iterator[Callable[[str], Stage]]:
             patch.undo()
             (tmp_path / name).mkdir()
             stage = Stage(tmp_path / name, patch)
-            patch.setattr(oracle, "noise_for", lambda seed: Coupled(stage.released))
+            patch.setattr(counting, "noise_for", lambda seed: Coupled(stage.released))
             return stage
 
         yield made
