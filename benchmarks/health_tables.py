@@ -313,8 +313,8 @@ def fitted(public: Public, epsilon: float, seed: int, **more: Any) -> sv.Model:
 
 
 def references(seeds: int, store: Store) -> str:
-    """Every list of rows that was seen, of summary, frame, coefficients, CSV and LaTeX. On the first rows of each
-    table, where noise has the most to say."""
+    """Every list of rows that was seen, of summary, frame, coefficients, CSV and LaTeX; on the first rows of
+    each table, where noise has the most to say."""
     for name, make in LISTED.items():
         public = make()
         public = public._replace(table=public.table[:FEW])
