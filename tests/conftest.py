@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 AROUND = (
-    *(f"tests/{room}/" for room in ("data", "estimators", "evaluation", "exports", "features", "report")),
+    *(f"tests/{room}/" for room in ("data", "estimators", "evaluation", "exports", "report")),
     "tests/system/",
     "tests/attacks/test_replay_",
     "tests/privacy/test_selection_privacy.py",
