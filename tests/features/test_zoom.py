@@ -12,6 +12,7 @@ import sottovoce as sv
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.events import QueryKind
 from sottovoce.data.schema import Numeric, Schema, Target
+from sottovoce.features.curves import spline
 from sottovoce.features.marginals import BINS, Marginal
 from sottovoce.features.zoom import narrowed, tightened, window
 
@@ -97,3 +98,14 @@ def test_a_narrower_range_holds_all_bins_with_records_and_keeps_the_sum() -> Non
     assert (drawn.columns[0].low, drawn.columns[0].high) == (edges[15], edges[35])  # type: ignore[attr-defined]
     assert sum(kept.shares) == pytest.approx(shares.sum())
     assert window(marginal(np.zeros(BINS), 0.1), 1.0) is None
+
+
+@pytest.mark.parametrize("bins", [2, 5, 12, 64])
+@pytest.mark.parametrize("knots", [1, 4, 9])
+def test_knots_lie_inside_however_few_bins_are_left(bins: int, knots: int) -> None:
+    """A range that was drawn in has fewer bins: a knot at its end would be refused after the charge."""
+    for place in range(bins):
+        shares = np.eye(bins)[place]
+        kept = Marginal("a", tuple(np.linspace(-1.0, 1.0, bins + 1).tolist()), tuple(shares), 1e-3)
+        found = spline(Numeric("a", -1.0, 1.0), knots, kept, apart=True).knots
+        assert np.diff([-1.0, *found, 1.0]).min() > 0.0

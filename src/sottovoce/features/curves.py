@@ -110,7 +110,8 @@ def curves_of(schema: Schema) -> frozenset[str]:
 
 def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: bool = False) -> Spline:
     """A spline in place of a number, its knots where the marginal says that records are, or even; two bins
-    `apart` at least, if it is to vary little within a bin, where the marginal does not say who is."""
+    `apart` at least, or as far as bins allow, if it is to vary little within one, where the marginal does not
+    say who is."""
     wanted = np.arange(1, knots + 1) / (knots + 1)
     if marginal is None:
         places = column.low + wanted * (column.high - column.low)
@@ -119,9 +120,10 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: boo
         even = np.linspace(0.0, 1.0, edges.size)
         places = np.interp(wanted, (1.0 - EVEN) * marginal.law + EVEN * even, edges)
         if apart:
-            steps = 2.0 * np.arange(1, knots + 1)
+            gap = min(2.0, (edges.size - 1) / (knots + 1))
+            steps = gap * np.arange(1, knots + 1)
             bins = np.interp(places, edges, np.arange(edges.size))
-            bins = np.maximum.accumulate(np.maximum(bins, 2.0) - steps) + steps
+            bins = np.maximum.accumulate(np.maximum(bins, gap) - steps) + steps
             last = edges.size - 1.0 - steps[::-1]
             places = np.interp(np.minimum(bins, last), np.arange(edges.size), edges)
     return Spline(
