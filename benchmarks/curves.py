@@ -71,7 +71,7 @@ def ours(name: str, tables: Any, epsilon: float, relation: str, kind: str, run: 
     about |= {"exact": exact, "n": len(train)}
     if any(about.items() <= row.items() for row in stored()):
         return
-    options: dict[str, Any] = {"relation": relation, "model": kind, "invalid": "zero"}
+    options: dict[str, Any] = {"relation": relation, "model": kind, "reading": sv.ReadOptions(invalid="zero")}
     seeded = {} if exact else {"simulate": SEED + run}
     model = sv.fit(train, schema, epsilon=epsilon, delta=DELTA, **options, **seeded)
     keep({**about, "loss": log_loss(model, test, schema.target.name)})

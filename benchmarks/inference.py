@@ -159,8 +159,7 @@ def run(setting: Setting, seed: int) -> dict[str, Any]:
     result = sv.minimize(
         risk_of(setting, X, y),
         budget=sv.Budget(epsilon=setting.epsilon, delta=DELTA),
-        inference=SHARE,
-        robust=setting.model == "misspecified",
+        inference=sv.Inference(SHARE, robust=setting.model == "misspecified"),
         method=setting.method,
         simulate=noise,
     )

@@ -142,8 +142,7 @@ def coverage(method: str, seeds: range) -> None:
                 sv.Risk(records, loss, sv.regularizers.L2(1e-6)),
                 budget=budget,
                 method=method,
-                inference=0.5,
-                robust=True,
+                inference=sv.Inference(0.5, robust=True),
                 simulate=seed,
             )
             lines = made.summary().lines

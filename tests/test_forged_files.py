@@ -46,7 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def filed(data: Path, schema: Schema, **options: Any) -> dict[str, Any]:
-    kept = {"evaluate": 0.2, "purpose": "a test", "method": "majorize", **options}
+    kept = {"evaluate": 0.2, "about": sv.About(purpose="a test"), "method": "majorize", **options}
     model = fitting.fit(data, schema, epsilon=2.0, delta=1e-5, **kept)
     raw: dict[str, Any] = json.loads(json.dumps(model.to_dict()))
     return raw

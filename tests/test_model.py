@@ -166,7 +166,11 @@ def everything_written(
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"inference": 0.3, "anyway": True}, {"invalid": "zero"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"inference": sv.Inference(0.3, anyway=True)}, {"reading": sv.ReadOptions(invalid="zero")}],
+    ids=str,
+)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_the_same_released_answers_give_the_same_files_over_neighbouring_data(
     schema: Schema, options: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -175,7 +179,7 @@ def test_the_same_released_answers_give_the_same_files_over_neighbouring_data(
     here, there = tmp_path / "here.csv", tmp_path / "there.csv"
     here.write_text("\n".join(rows), encoding="utf-8")
     other = (
-        "oops,1e308,nowhere,maybe,none,-7e9" if options.get("invalid") else "1e9,-1e9,elsewhere,yes,high,1e7"
+        "oops,1e308,nowhere,maybe,none,-7e9" if options.get("reading") else "1e9,-1e9,elsewhere,yes,high,1e7"
     )
     there.write_text("\n".join([*rows[:17], other, *rows[18:]]), encoding="utf-8")
     recorder = Recorder(SimulatedNoise(5))

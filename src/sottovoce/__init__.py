@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.resume import Resume
     from sottovoce.data.encoder import BoundedEncoder
+    from sottovoce.data.options import ReadOptions
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
     from sottovoce.estimators.linear import PrivateClassifier
@@ -26,21 +27,26 @@ if TYPE_CHECKING:
     from sottovoce.models.linear import Risk
     from sottovoce.models.softmax import SoftmaxRisk
     from sottovoce.planning.planner import Plan, plan
+    from sottovoce.report.about import About
     from sottovoce.results.certificate import Certificate
+    from sottovoce.results.inference.request import Inference
     from sottovoce.results.result import Result, Stop, Tolerance
     from sottovoce.training import minimize
 
 _HOMES = {
+    "About": "sottovoce.report.about",
     "BoundedEncoder": "sottovoce.data.encoder",
     "Budget": "sottovoce.accounting",
     "Certificate": "sottovoce.results.certificate",
     "Guarantee": "sottovoce.accounting.guarantee",
+    "Inference": "sottovoce.results.inference.request",
     "Ledger": "sottovoce.accounting",
     "Model": "sottovoce.model",
     "Plan": "sottovoce.planning.planner",
     "PrivateClassifier": "sottovoce.estimators.linear",
     "PrivateRegressor": "sottovoce.estimators.regressor",
     "PrivateSearch": "sottovoce.estimators.search",
+    "ReadOptions": "sottovoce.data.options",
     "Records": "sottovoce.data.records",
     "Result": "sottovoce.results.result",
     "Resume": "sottovoce.accounting.resume",
@@ -57,16 +63,19 @@ _HOMES = {
 _ROOMS = ("autodiff", "errors", "evaluation", "losses", "methods", "regularizers", "report")
 
 __all__ = [
+    "About",
     "BoundedEncoder",
     "Budget",
     "Certificate",
     "Guarantee",
+    "Inference",
     "Ledger",
     "Model",
     "Plan",
     "PrivateClassifier",
     "PrivateRegressor",
     "PrivateSearch",
+    "ReadOptions",
     "Records",
     "Result",
     "Resume",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.budget import declared_delta
-from sottovoce.accounting.checks import writable
 from sottovoce.accounting.resume import Resume
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
@@ -27,6 +26,7 @@ from sottovoce.data.encoding import feature_names
 from sottovoce.data.filesets import called, files_of, is_files, is_parquet, state_of
 from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, rereadable
@@ -52,12 +52,12 @@ from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.models.warming import warm
 from sottovoce.privacy.counting import CountOracle
+from sottovoce.report.about import About
 from sottovoce.report.progress import waiting
 from sottovoce.results.inference.request import Inference
 from sottovoce.training import minimize
 
 if TYPE_CHECKING:
-    from sottovoce.data.cell import Label
     from sottovoce.data.columns import Target
     from sottovoce.methods.base import Method
     from sottovoce.results.result import Tolerance
@@ -66,6 +66,7 @@ LOGISTIC = "logistic"
 ROBUST = "pseudo-huber"
 POISSON = "poisson"
 CLOGLOG = "cloglog"
+NOTHING_SAID = About()
 
 
 def now() -> datetime:
@@ -80,35 +81,22 @@ def fit(
     epsilon: float | None = None,
     delta: float | str | None = None,
     relation: str | None = None,
-    person: str | None = None,
     persons: int | None = None,
-    weight: str | None = None,
-    weight_cap: float | None = None,
-    class_weight: Mapping[Label, float] | None = None,
-    dataset: str = "",
     loss: str | None = None,
     model: str = "linear",
     regularizer: str = "l2",
     strength: float = 1e-6,
     method: str | Method = "auto",
     tolerance: Tolerance | None = None,
-    inference: float = 0.0,
-    robust: bool = False,
-    anyway: bool = False,
+    inference: float | Inference = 0.0,
     evaluate: float = 0.0,
-    purpose: str = "",
-    contact: str = "",
-    ledger: Ledger | None = None,
-    simulate: int | None = None,
     confidence: float = 0.99,
-    invalid: str = "raise",
-    delimiter: str = ",",
-    decimal: str = ".",
-    dask: str | None = None,
-    workers: int | None = None,
-    spool: bool | str | os.PathLike[str] = True,
-    progress: bool = False,
+    reading: ReadOptions = AS_WRITTEN,
+    about: About = NOTHING_SAID,
+    ledger: Ledger | None = None,
     resume: str | Resume | None = None,
+    simulate: int | None = None,
+    progress: bool = False,
     clock: Callable[[], datetime] = now,
 ) -> Model:
     """Train on a table with (epsilon, delta)-differential privacy.
@@ -121,17 +109,12 @@ def fit(
             polars or pyarrow table, or an Arrow stream. Parquet files need not fit into memory.
         schema: A `Schema` or its path. It declares a target: classes, of which more than two train a softmax
             under one budget; a range, mapped to [-1, 1]; counts; or a time to event, of which each record
-            becomes a row for each declared interval at risk.
+            becomes a row for each declared interval at risk. `Schema.amended` changes persons and weights.
         budget: The promise. Or say it by the next three.
         epsilon: As in `Budget`.
         delta: As in `Budget`, or "1/n" or "1/n^p" of the number of records.
         relation: As in `Budget`: "replace-one" unless said otherwise, or "zero-out".
-        person: The column of people's keys, if the schema does not name it.
         persons: How many people there are, as zero-out demands.
-        weight: The column of what rows count, in place of the schema's.
-        weight_cap: The most that a row counts.
-        class_weight: What the rows of a class count, in place of what the schema says.
-        dataset: The name of the table in model and report.
         loss: "logistic" for classes, "pseudo-huber" for a range, "poisson" for counts unless named; with a
             parameter as in "cauchy:0.2".
         model: "linear"; "additive", where every number is a curve over its declared range; "smooth", with
@@ -143,45 +126,30 @@ def fit(
         strength: Of the regularizer.
         method: As for `minimize`.
         tolerance: As for `minimize`.
-        inference: The part of the budget kept for standard errors, tests and intervals. A run of which no
-            coefficient is expected to be determined is refused.
-        robust: Whether they are to hold where the model does not.
-        anyway: Run even where no coefficient is expected to be determined.
+        inference: The part of the budget kept for standard errors, tests and intervals, or an `Inference`. A
+            run of which no coefficient is expected to be determined is refused.
         evaluate: A share of rows, or persons, to hold out, and of the budget to measure the model on them.
-        purpose: What the model is for; goes into its file, its report and the ledger.
-        contact: Whom to ask; goes into the model file and its report.
-        ledger: As for `minimize`.
-        simulate: As for `minimize`.
         confidence: As for `minimize`.
-        invalid: "raise" refuses a table with unusable rows; "zero" blanks them, and takes unusable fields for
-            missing.
-        delimiter: The mark between fields of a CSV file: none of its records decides it.
-        decimal: The decimal mark of a CSV file, likewise.
-        dask: The address of a scheduler whose workers read a Parquet file and keep its rows.
-        workers: So many worker processes are started here.
-        spool: As for `Records.from_parquet`.
-        progress: Whether a bar shows how far reading and training are.
+        reading: How the table is read: marks of a CSV file, what becomes of unusable rows, Dask.
+        about: The names and purposes that model, report and ledger tell.
+        ledger: As for `minimize`.
         resume: Goes on with a run on the same table under the same declarations.
+        simulate: As for `minimize`.
+        progress: Whether a bar shows how far reading and training are.
         clock: Says what day goes into the model file.
     """
     promise = promised(budget, epsilon, delta, relation)
-    for name, text in (("purpose", purpose), ("contact", contact), ("dataset", dataset)):
-        writable(name, text)
+    how, asked = checked_reading(reading), Inference.of(inference)
+    if not isinstance(about, About):
+        raise ParameterError('about must be About, for example About(purpose="a test").')
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
-    if person is not None:
-        schema = replace(schema, person=person)
-    if weight is not None or weight_cap is not None:
-        schema = replace(schema, weight=weight or schema.weight, weight_cap=weight_cap or schema.weight_cap)
     aim = schema.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
-    if class_weight is not None:
-        aim = replace(aim, class_weight=class_weight)
-        schema = replace(schema, target=aim)
-    if unnamed := persons_unnamed(schema, _names_of(table, delimiter, decimal)):
+    if unnamed := persons_unnamed(schema, _names_of(table, how)):
         warnings.warn(unnamed, PrivacyWarning, stacklevel=2)
-    chosen = loss_for(loss, aim)
+    named, chosen = chosen_loss(loss, aim), loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
     if share and resume is not None:
@@ -189,47 +157,29 @@ def fit(
             "a run that held rows out cannot go on: who was held out is drawn and kept nowhere. Fit without "
             "evaluate what is to be resumed, and evaluate it on other rows."
         )
-    if workers is not None:
-        if dask not in (None, "local") or isinstance(workers, bool) or not 1 <= workers <= 1024:
-            raise ParameterError("workers must be from 1 to 1024, started here: name no scheduler.")
-        dask = "local"
-    if share and dask is not None:
+    if share and how.scheduler is not None:
         raise ParameterError("rows are held out of tables in memory. Evaluate on another, without Dask.")
     if aim.survival is not None:
-        model = timed(model, evaluated=bool(share), dask=dask is not None)
-    require_projectable(schema, inference)
-    bent = may_bend(model, schema, chosen, inference=inference > 0.0)
-    test: Table | None = None
-    parting: Parting | None = None
+        model = timed(model, evaluated=bool(share), dask=how.scheduler is not None)
+    require_projectable(schema, asked.share)
+    bent = may_bend(model, schema, chosen, inference=asked.share > 0.0)
     with ExitStack() as stack:
         require_addresses()
-        warm(_entries_about(table, schema) if dask is None else 0, RowLayout.of(schema))
-        client = None if dask is None else stack.enter_context(training_records.connected(dask, workers))
-        if bent:
-            table = rereadable(table, delimiter=delimiter, decimal=decimal)
-
-        def read(declared: Schema) -> Records:
-            nonlocal parting, test
-            plain = not share and aim.survival is None and decimal == "."
-            if client is None and plain and _is_parquet_file(table):
-                return training_records.of_parquet(table, declared, aim, persons, invalid, spool, progress)
-            with waiting(progress, f"reading {called(table)}"):
-                if client is not None:
-                    return training_records.on_workers(client, table, declared, aim, persons, invalid)
-                marks = {"delimiter": delimiter, "decimal": decimal}
-                held = tables.read_compact(table, declared, invalid=invalid, **marks)
-                parting = parting or Parting.of(held, share, persons, invalid, simulate)
-                if share:
-                    held, test = held.split(parting.test)
-                return tables.training(held, aim, parting.trained, invalid)
+        warm(_entries_about(table, schema) if how.scheduler is None else 0, RowLayout.of(schema))
+        reader = _Reader(
+            rereadable(table, how) if bent else table, aim, persons, how, share, simulate, progress
+        )
+        if how.scheduler is not None:
+            reader.client = stack.enter_context(training_records.connected(how.scheduler, how.workers))
 
         def risk_over(declared: Schema) -> Risk | SoftmaxRisk:
-            return _risk(read(declared), chosen, penalty)
+            return _risk(reader.records(declared), chosen, penalty)
 
         if bent and (apart := left_out(schema)) is not None:
             read(apart)
         risk = risk_over(coded(schema) if bent else schema)
-        n = parting.n if parting is not None and share else risk.n
+        held = reader.parting if share else None
+        n = risk.n if held is None else held.n
         whole = promise(n)
         training, kept = parts(whole, share) if share else (whole, whole)
         unit = "record" if schema.person is None else "person"
@@ -240,31 +190,19 @@ def fit(
                 "evaluate on other rows."
             )
         ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
-        if share and parting is not None:
-            out = round(share * parting.n)
+        if held is not None:
+            out = round(share * held.n)
             if few := too_few(kept, out, unit, len(aim.classes or ())):
                 warnings.warn(few, AccuracyWarning, stacklevel=2)
-        chooses = model == "auto" and bent != declared_curves(schema)
-        staged = (
-            Additive(
-                schema,
-                risk,
-                risk_over,
-                training,
-                names=bent,
-                chooses=chooses,
-                pairs=may_pair(model, schema, n) if chooses or model == "smooth" else (),
-                narrows=not inference,
-            )
-            if bent
-            else None
-        )
-        asked = Inference(inference, robust, asked_in(staged.schema if staged else schema))
-        if not anyway and not staged:
-            named = chosen_loss(loss, aim)
-            require_determined(
-                coefficient_forecast(schema, named, risk.problem, training, asked.share, robust=robust)
-            )
+        staged = None
+        if bent:
+            chooses = model == "auto" and bent != declared_curves(schema)
+            terms: dict[str, Any] = {"names": bent, "chooses": chooses, "narrows": not asked.share}
+            if chooses or model == "smooth":
+                terms["pairs"] = may_pair(model, schema, n)
+            staged = Additive(schema, risk, risk_over, training, **terms)
+        elif not asked.anyway:
+            require_determined(coefficient_forecast(schema, named, risk.problem, training, asked))
         oracle = None
         if share:
             entries = planned_entries(aim.classes)
@@ -276,8 +214,8 @@ def fit(
             budget=training,
             method=method,
             tolerance=tolerance,
-            inference=asked,
-            purpose=purpose,
+            inference=replace(asked, design=asked_in(staged.schema if staged else schema)),
+            purpose=about.purpose,
             ledger=ledger,
             simulate=simulate,
             confidence=confidence,
@@ -285,9 +223,9 @@ def fit(
             resume=resume,
             declared={
                 "schema": schema.digest,
-                "loss": chosen_loss(loss, aim),
+                "loss": named,
                 "model": model,
-                "invalid": invalid,
+                "invalid": how.invalid,
                 "table": state_of(table),
             },
         )
@@ -297,19 +235,48 @@ def fit(
             result=result,
             schema=settled,
             marginals=marginals,
-            loss=chosen_loss(loss, aim),
-            dataset=dataset,
+            loss=named,
             created=clock().date().isoformat(),
             versions=versions(),
-            purpose=purpose,
-            contact=contact,
+            **asdict(about),
         )
-        if oracle is None or test is None or parting is None:
+        if oracle is None or held is None or reader.test is None:
             return trained
-        people: dict[str, Any] = {"groups": test.keys, "persons": parting.measured}
+        test = reader.test
+        people: dict[str, Any] = {"groups": test.keys, "persons": held.measured}
         measured = figures(trained, test.features, test.target, budget=kept, oracle=oracle, **people)
         said = () if result.simulated else (together(whole, training, kept, measured[0].n, unit),)
         return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)
+
+
+@dataclass
+class _Reader:
+    """A table as records under one schema or another; who is held out is drawn once."""
+
+    table: Any
+    aim: Target
+    persons: int | None
+    how: ReadOptions
+    share: float
+    simulate: int | None
+    progress: bool
+    client: Any = None
+    parting: Parting | None = None
+    test: Table | None = None
+
+    def records(self, declared: Schema) -> Records:
+        table, aim, persons, how = self.table, self.aim, self.persons, self.how
+        plain = not self.share and aim.survival is None and how.decimal == "."
+        if self.client is None and plain and _is_parquet_file(table):
+            return training_records.of_parquet(table, declared, aim, persons, how, self.progress)
+        with waiting(self.progress, f"reading {called(table)}"):
+            if self.client is not None:
+                return training_records.on_workers(self.client, table, declared, aim, persons, how)
+            held = tables.read_compact(table, declared, how)
+            self.parting = self.parting or Parting.of(held, self.share, persons, how, self.simulate)
+            if self.share:
+                held, self.test = held.split(self.parting.test)
+            return tables.training(held, aim, self.parting.trained, how)
 
 
 def promised(
@@ -339,11 +306,11 @@ def timed(model: str, *, evaluated: bool, dask: bool) -> str:
     return "linear"
 
 
-def _names_of(table: Any, delimiter: str, decimal: str) -> tuple[Any, ...]:
+def _names_of(table: Any, how: ReadOptions) -> tuple[Any, ...]:
     """Names of a table's columns where they can be had without reading from it; a stream is read once."""
     if is_files(table):
         with suppress(SottovoceError):
-            return column_names(table, delimiter=delimiter, decimal=decimal)
+            return column_names(table, how)
         return ()
     if not hasattr(table, "shape") or isinstance(table, np.ndarray):
         return ()

@@ -49,7 +49,6 @@ def minimize(
     confidence: float = 0.99,
     calibration: str = "tight",
     inference: float | Inference = 0.0,
-    robust: bool = False,
     purpose: str = "",
     progress: bool = False,
     resume: str | Resume | None = None,
@@ -69,8 +68,8 @@ def minimize(
     sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
     smallest known. `inference` is the part of the budget kept for the end: a gradient, a Hessian and
     second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
-    with `robust` they hold whether or not the model does; an `Inference` says both and what coefficients are
-    read for. `purpose` is told in the ledger's history.
+    an `Inference` says so too, and whether they are to hold where the model does not. `purpose` is told in
+    the ledger's history.
 
     A run sets its whole budget aside in the ledger until it ends, and is refused where another holds it. With
     a ledger file, answers are written down beside it as they come: `resume` goes on with a run that was
@@ -103,7 +102,7 @@ def minimize(
             f"columns are chosen on the way of method 'adapt', and this run takes {chosen.name!r}. Take "
             'model="linear" or "additive", or leave method and tolerance out.'
         )
-    asked = Inference.of(inference, robust=robust)
+    asked = Inference.of(inference)
     require_inferable(problem, asked.share)
     goal = goal_for(chosen, problem, budget, tolerance, confidence, calibration)
     chosen.require_possible(problem, goal)

@@ -101,7 +101,12 @@ def test_a_report_tells_the_state_of_the_ledger_that_was_charged_and_of_no_other
     cap = sv.Budget(3.0, 1e-5)
     ledger, other = (sv.Ledger.create(name, dataset="people", cap=cap) for name in ("l.db", "other.db"))
     model = sv.fit(
-        write(tmp_path / "d.csv", 300), TWO, epsilon=1.0, delta=1e-5, ledger=ledger, purpose="prices"
+        write(tmp_path / "d.csv", 300),
+        TWO,
+        epsilon=1.0,
+        delta=1e-5,
+        ledger=ledger,
+        about=sv.About(purpose="prices"),
     )
     model.save("m.json")
 

@@ -58,7 +58,7 @@ def table(size: tuple[int, int], mine: int) -> pd.DataFrame:
 def everything(held: pd.DataFrame, size: tuple[int, int], relation: str, folder: Path) -> list[bytes]:
     """What a fit, its page and private figures of the model say, in bytes."""
     terms: dict[str, Any] = {"delta": 1e-6, "relation": relation, "persons": size[1]}
-    model = sv.fit(held, SCHEMA, epsilon=1.0, inference=0.3, anyway=True, **terms, simulate=0)
+    model = sv.fit(held, SCHEMA, epsilon=1.0, inference=sv.Inference(0.3, anyway=True), **terms, simulate=0)
     model.save(folder / "model.json")
     page, saved = render(model.result, model.card()), (folder / "model.json").read_bytes()
     (folder / "model.json").unlink()
@@ -132,7 +132,15 @@ def test_rows_without_a_key_count_nothing_where_invalid_ones_do(tmp_path: Path) 
     blank = held.assign(who=held["who"].where(held["who"] != SECRET, None))
     gone = table((120, 20), 0)
     made = [
-        sv.fit(given, SCHEMA, epsilon=1.0, delta=1e-6, persons=20, invalid="zero", simulate=1).result
+        sv.fit(
+            given,
+            SCHEMA,
+            epsilon=1.0,
+            delta=1e-6,
+            persons=20,
+            reading=sv.ReadOptions(invalid="zero"),
+            simulate=1,
+        ).result
         for given in (blank, gone)
     ]
     assert made[0].guarantee.n == 20

@@ -249,7 +249,7 @@ def test_a_fit_goes_on_with_the_file_it_read_and_under_its_schema(stage: Stage, 
         sv.fit(table, TWO, **asked)
     stage.fatal = -1
     with pytest.raises(LedgerError):
-        sv.fit(table, TWO, invalid="zero", resume=stage.identity, **asked)
+        sv.fit(table, TWO, reading=sv.ReadOptions(invalid="zero"), resume=stage.identity, **asked)
     with pytest.raises(ParameterError):
         sv.fit(table, TWO, evaluate=0.1, resume=stage.identity, **asked)
     model = sv.fit(table, TWO, resume=stage.identity, **asked)

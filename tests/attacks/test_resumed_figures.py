@@ -132,7 +132,7 @@ def begun(stage: Stage) -> str:
         {"budget": Budget(0.9, 1e-6)},
         {"bins": 5},
         {"ceiling": 3.0},
-        {"invalid": "zero"},
+        {"reading": sv.ReadOptions(invalid="zero")},
         {"declared": {"query": "another"}},
     ],
     ids=lambda other: next(iter(other)),

@@ -151,10 +151,9 @@ def test_rows_are_the_same_whatever_records_and_noise() -> None:
                 declared,
                 epsilon=epsilon,
                 delta=1e-6,
-                inference=0.3,
+                inference=sv.Inference(0.3, anyway=True),
                 simulate=seed,
                 method="majorize",
-                anyway=True,
             )
             summary = model.summary()
             listed = tuple(line.term for line in model.coefficients())

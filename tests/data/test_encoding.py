@@ -205,7 +205,7 @@ def test_a_column_of_an_unfit_type_is_missing_in_a_frame_and_refused_in_a_file(
     pq.write_table(pa.Table.from_pandas(unfit), tmp_path / "unfit.parquet")
     for invalid in ("raise", "zero"):
         with pytest.raises(sv.errors.DataError, match=words) as caught:
-            tables.read(tmp_path / "unfit.parquet", SCHEMA, invalid=invalid)
+            tables.read(tmp_path / "unfit.parquet", SCHEMA, how=sv.ReadOptions(invalid=invalid))
         assert "2020" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -270,12 +270,12 @@ def test_an_invalid_field_is_refused_by_name_or_blanked_in_silence(tmp_path: Pat
         tables.read(path, SCHEMA)
     assert "SECRET" not in "".join(traceback.format_exception(caught.value))
     path.write_text(BROKEN)
-    table = tables.read(path, SCHEMA, invalid="zero")
+    table = tables.read(path, SCHEMA, how=sv.ReadOptions(invalid="zero"))
     assert table.target is not None
     assert table.target.tolist() == ["yes", "no"]
     assert np.linalg.norm(table.features[0]) > 0.5
     assert not table.features[1].any()
-    lenient = tables.read(path, SCHEMA, target=False, invalid="zero").features
+    lenient = tables.read(path, SCHEMA, target=False, how=sv.ReadOptions(invalid="zero")).features
     assert lenient[1, 0] == 0.0
     assert lenient[1, 2] > 0.0
 
@@ -308,7 +308,7 @@ def test_reading_checks_its_arguments(tmp_path: Path) -> None:
     with pytest.raises(sv.errors.DataError, match="no file"):
         tables.read(tmp_path / "none.csv", SCHEMA)
     with pytest.raises(sv.errors.ParameterError, match="invalid"):
-        tables.read(tmp_path / "none.csv", SCHEMA, invalid="skip")
+        tables.read(tmp_path / "none.csv", SCHEMA, how=sv.ReadOptions(invalid="skip"))
     with pytest.raises(sv.errors.ParameterError, match="target"):
         tables.read(tmp_path / "none.csv", sv.Schema(SCHEMA.columns))
 
@@ -316,7 +316,7 @@ def test_reading_checks_its_arguments(tmp_path: Path) -> None:
 def test_a_regression_target_is_clipped_and_blanked(tmp_path: Path) -> None:
     schema = sv.Schema((Numeric("x", 0, 1),), Target("y", low=1, high=5))
     (tmp_path / "a.csv").write_text("x;y\n0.5;9\n0.5;oops\n1;2\n")
-    table = tables.read(tmp_path / "a.csv", schema, invalid="zero", delimiter=";")
+    table = tables.read(tmp_path / "a.csv", schema, how=sv.ReadOptions(invalid="zero", delimiter=";"))
     assert table.target is not None
     assert table.target.tolist() == [5.0, 1.0, 2.0]
     assert not table.features[1].any()

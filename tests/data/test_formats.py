@@ -30,12 +30,12 @@ def written(folder: Path, *lines: str) -> Path:
 
 def test_numbers_with_a_decimal_comma_are_read_and_other_fields_are_left(tmp_path: Path) -> None:
     german = written(tmp_path, "x;c;y", "7,5;a;no", "2;b,5;yes", ",5;a;no", "1e1;a;yes")
-    marks = {"delimiter": ";", "decimal": ","}
-    rows = read(german, SCHEMA, **marks).features  # type: ignore[arg-type]
+    marks = sv.ReadOptions(delimiter=";", decimal=",")
+    rows = read(german, SCHEMA, marks).features
     plain = pd.DataFrame({"x": [7.5, 2.0, 0.5, 10.0], "c": ["a", "b,5", "a", "a"]})
     np.testing.assert_array_equal(rows, encoded_table(SCHEMA, plain))
     with pytest.raises(DataError):  # a point may mark thousands
-        read(written(tmp_path, "x;c;y", "1.500;a;no"), SCHEMA, **marks)  # type: ignore[arg-type]
+        read(written(tmp_path, "x;c;y", "1.500;a;no"), SCHEMA, marks)
 
 
 def test_fields_are_mapped_one_by_one() -> None:
@@ -62,9 +62,13 @@ def test_marks_must_be_marks(tmp_path: Path) -> None:
     path = written(tmp_path, "x,c,y", "1,a,no")
     for marks in ({"decimal": ","}, {"decimal": "x"}, {"decimal": ""}):
         with pytest.raises(ParameterError):
-            read(path, SCHEMA, **marks)  # type: ignore[arg-type]
+            read(path, SCHEMA, sv.ReadOptions(**marks))
     with pytest.raises(ParameterError):
-        read(pd.DataFrame({"x": [1], "c": ["a"], "y": ["no"]}), SCHEMA, delimiter=";", decimal=",")
+        read(
+            pd.DataFrame({"x": [1], "c": ["a"], "y": ["no"]}),
+            SCHEMA,
+            how=sv.ReadOptions(delimiter=";", decimal=","),
+        )
 
 
 @pytest.mark.parametrize("ending", ["dta", "sav", "zsav", "sas7bdat", "xpt", "rds", "RData", "xlsx"])
@@ -117,6 +121,6 @@ def test_a_fit_reads_semicolons_and_decimal_commas(tmp_path: Path) -> None:
     lines = [f"{str(v).replace('.', ',')};a;{'yes' if v > 5 else 'no'}" for v in x]
     path = written(tmp_path, "x;c;y", *lines)
     options = {"epsilon": 2.0, "delta": 1e-5, "simulate": 0}
-    german = sv.fit(path, SCHEMA, delimiter=";", decimal=",", **options)  # type: ignore[arg-type]
+    german = sv.fit(path, SCHEMA, reading=sv.ReadOptions(delimiter=";", decimal=","), **options)  # type: ignore[arg-type]
     frame = pd.DataFrame({"x": x, "c": "a", "y": np.where(x > 5, "yes", "no")})
     np.testing.assert_array_equal(german.weights, sv.fit(frame, SCHEMA, **options).weights)  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_a_first_line_with_a_value_is_refused_before_it_becomes_a_name(name: str
     path = tmp_path / "data.csv"
     path.write_text(f'SECRET;"{name}"\n1;2\n')
     with pytest.raises(sv.errors.DataError, match="not a header") as caught:
-        sources.column_names(path, delimiter=";")
+        sources.column_names(path, how=sv.ReadOptions(delimiter=";"))
     assert "SECRET" not in str(caught.value)
 
 
@@ -82,8 +82,8 @@ def test_a_blank_line_of_a_one_column_file_is_a_row(tmp_path: Path) -> None:
 def test_a_tab_may_be_written_as_the_shell_passes_it(delimiter: str, tmp_path: Path) -> None:
     path = tmp_path / "data.tsv"
     path.write_text("x\tword\ty\n1\ta\t0\n")
-    assert sources.column_names(path, delimiter=delimiter) == ("x", "word", "y")
-    assert len(files.read(path, TWO, delimiter=delimiter).features) == 1
+    assert sources.column_names(path, how=sv.ReadOptions(delimiter=delimiter)) == ("x", "word", "y")
+    assert len(files.read(path, TWO, how=sv.ReadOptions(delimiter=delimiter)).features) == 1
 
 
 @pytest.mark.parametrize("delimiter", ["", "::", '"', "\n", "€", None, 3])
@@ -91,7 +91,7 @@ def test_any_other_delimiter_is_refused(delimiter: Any, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x\n1\n")
     with pytest.raises(sv.errors.ParameterError, match="delimiter"):
-        sources.column_names(path, delimiter=delimiter)
+        sources.column_names(path, how=sv.ReadOptions(delimiter=delimiter))
 
 
 FIELDS = (b"X", b"", b"1e400", b"true", b"\xff\xfe", "٣".encode(), b" 2 ", b'"a,b"', b"0x1", b"-nan", b"\x00")
@@ -105,7 +105,7 @@ def test_one_hostile_field_changes_no_other_line(field: bytes, place: int, tmp_p
 
     def read() -> tuple[np.ndarray, np.ndarray]:
         path.write_bytes(b"x,word,y\n" + b"".join(b",".join(line) + b"\n" for line in lines))
-        table = files.read(path, TWO, invalid="zero")
+        table = files.read(path, TWO, how=sv.ReadOptions(invalid="zero"))
         assert table.target is not None
         return table.features, table.target
 

@@ -184,7 +184,9 @@ def test_fit_reads_a_parquet_file_as_it_reads_the_table_in_memory(kind, file, mo
         parquet_rows, "bounded", lambda *args, **named: bounded(*args, **{**named, "memory": 10_000})
     )
     for spool in (True, False, tmp_path):
-        assert np.array_equal(sv.fit(path, schema, spool=spool, **given).result.weights, wanted)
+        assert np.array_equal(
+            sv.fit(path, schema, reading=sv.ReadOptions(spool=spool), **given).result.weights, wanted
+        )
 
 
 def test_fit_finds_columns_of_a_parquet_file_whose_names_have_spaces_around_them(file):

@@ -93,7 +93,7 @@ def test_no_record_changes_the_rows_of_another_nor_how_many_there_are(days: Any,
     other.loc[1, ["days", "died"]] = [days, died]
     found = rows_of(other, schema)
     assert found[:1] + found[2:] == base[:1] + base[2:]
-    read = read_compact(other, schema, invalid="zero")
+    read = read_compact(other, schema, how=sv.ReadOptions(invalid="zero"))
     assert read.records == len(FEW)
     assert sv.Records.from_table(other, schema, invalid="zero").n == len(FEW)
     if not np.isfinite(days) or days < 0 or died == "perhaps":
@@ -270,7 +270,12 @@ def test_the_complementary_log_log_gives_hazard_ratios() -> None:
 def test_what_is_not_offered_is_refused_before_any_charge() -> None:
     ledger = sv.Ledger(sv.Budget(1.0, 1e-6))
     options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": ledger}
-    for wrong in ({"evaluate": 0.1}, {"dask": "local"}, {"model": "additive"}, {"loss": "hinge"}):
+    for wrong in (
+        {"evaluate": 0.1},
+        {"reading": sv.ReadOptions(dask="local")},
+        {"model": "additive"},
+        {"loss": "hinge"},
+    ):
         with pytest.raises(SottovoceError):
             sv.fit(FEW, declared(), **options, **wrong)
     with pytest.raises(ParameterError):

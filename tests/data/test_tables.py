@@ -137,8 +137,8 @@ def test_no_record_changes_how_another_is_read(rows: list[dict[str, Any]]) -> No
             {name: pd.Series([row[name] for row in chosen], dtype=object) for name in FRAME.columns}
         )
 
-    whole = read(frame(rows), SCHEMA, invalid="zero").features
-    alone = [read(frame([row]), SCHEMA, invalid="zero").features for row in rows]
+    whole = read(frame(rows), SCHEMA, how=sv.ReadOptions(invalid="zero")).features
+    alone = [read(frame([row]), SCHEMA, how=sv.ReadOptions(invalid="zero")).features for row in rows]
     assert np.array_equal(whole, np.concatenate(alone))
 
 

@@ -32,7 +32,8 @@ def table(n: int, seed: int) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def skewed() -> sv.Model:
     """Trained as if the second class were five times as frequent."""
-    return sv.fit(table(12_000, 0), SCHEMA, epsilon=2.0, delta=1e-6, class_weight={"yes": 5.0}, simulate=1)
+    weighted = SCHEMA.amended(class_weight={"yes": 5.0})
+    return sv.fit(table(12_000, 0), weighted, epsilon=2.0, delta=1e-6, simulate=1)
 
 
 def log_loss(model: sv.Model, frame: pd.DataFrame) -> float:
@@ -139,7 +140,7 @@ def test_rows_that_cannot_be_read_are_refused_or_count_nothing(skewed: sv.Model)
     with pytest.raises(DataError, match="undeclared"):
         skewed.recalibrated(frame, budget=BUDGET, ledger=ledger)
     assert ledger.units_spent == 0
-    assert skewed.recalibrated(frame, budget=BUDGET, invalid="zero", simulate=0)
+    assert skewed.recalibrated(frame, budget=BUDGET, reading=sv.ReadOptions(invalid="zero"), simulate=0)
 
 
 def test_the_command_line_writes_the_mended_model(tmp_path: Path, skewed: sv.Model) -> None:

@@ -138,9 +138,11 @@ def test_no_record_makes_a_figure_fail_or_move_past_its_charge(
     for table in (lambda rows: rows, sparse.csr_array):
         other, labels = X.copy(), y.tolist()
         other[5], labels[5] = HOSTILE_ROWS[row], HOSTILE_LABELS[label]
-        FIGURES[name](Model(), table(X), y.tolist(), budget=BUDGET, invalid="zero")
+        FIGURES[name](Model(), table(X), y.tolist(), budget=BUDGET, reading=sv.ReadOptions(invalid="zero"))
         with np.errstate(over="ignore"):
-            FIGURES[name](Model(), table(other), labels, budget=BUDGET, invalid="zero")
+            FIGURES[name](
+                Model(), table(other), labels, budget=BUDGET, reading=sv.ReadOptions(invalid="zero")
+            )
         assert np.linalg.norm(exact[-1] - exact[-2]) <= MOVES[name] * (1 + 1e-12)
         assert np.isfinite(exact[-1]).all()
 
@@ -161,7 +163,7 @@ def test_what_validation_refuses_is_refused_before_the_charge_without_a_quote(na
             FIGURES[name](Model(), rows, labels, budget=BUDGET, ledger=ledger, simulate=0)
         assert not ledger.units_spent
         assert "topsecret" not in str(caught.value) + repr(caught.value.__context__)
-    for options in ({"invalid": "drop"}, {"bins": 0}, {"ceiling": -1.0}):
+    for options in ({"reading": "drop"}, {"bins": 0}, {"ceiling": -1.0}):
         ledger = sv.Ledger(BUDGET)
         with pytest.raises((sv.errors.ParameterError, TypeError)):
             FIGURES[name](Model(), X, y, budget=BUDGET, ledger=ledger, simulate=0, **options)
@@ -182,7 +184,13 @@ def test_a_missing_target_counts_as_the_number_nearest_to_zero() -> None:
     y = y.astype(float)
     y[:3] = math.nan
     found = evaluation.absolute_error(
-        Model(), X, y, target=(0, 1), budget=sv.Budget(8.0, 1e-6), invalid="zero", simulate=0
+        Model(),
+        X,
+        y,
+        target=(0, 1),
+        budget=sv.Budget(8.0, 1e-6),
+        reading=sv.ReadOptions(invalid="zero"),
+        simulate=0,
     )
     truth = np.abs(np.nan_to_num(y) - Model().predict(X)).mean()
     assert found.low <= truth <= found.high

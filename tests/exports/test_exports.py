@@ -51,7 +51,9 @@ def schema_of(target: str, columns: tuple[Any, ...] = COLUMNS) -> sv.Schema:
 def model_of(schema: sv.Schema, loss: str | None = None) -> Model:
     """A model with weights of its own, large enough that no feature can hide."""
     table = hostile(60, np.random.default_rng(1), schema)
-    fitted = sv.fit(table, schema, epsilon=1.0, delta=1e-3, simulate=0, loss=loss, invalid="zero")
+    fitted = sv.fit(
+        table, schema, epsilon=1.0, delta=1e-3, simulate=0, loss=loss, reading=sv.ReadOptions(invalid="zero")
+    )
     rng = np.random.default_rng(2)
     raw = fitted.to_dict()
     raw["result"]["weights"] = rng.normal(0.0, 2.0, fitted.result.weights.size).tolist()
@@ -228,7 +230,9 @@ def test_text_of_the_model_cannot_leave_its_quotes_in_sql() -> None:
     table = pd.DataFrame(
         {'na"me': ["it's", "a'); DROP TABLE t; --", "x"] * 3, "y": ["no'", "yes", "yes"] * 3}
     )
-    model = sv.fit(table, schema, epsilon=1.0, delta=1e-3, simulate=0, dataset="two\nlines; DROP TABLE t")
+    model = sv.fit(
+        table, schema, epsilon=1.0, delta=1e-3, simulate=0, about=sv.About(dataset="two\nlines; DROP TABLE t")
+    )
     with duckdb.connect() as connection:
         connection.register("t", pa.Table.from_pandas(table))
         found = connection.execute(model.to_sql("t")).fetchdf()

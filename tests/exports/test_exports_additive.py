@@ -56,7 +56,15 @@ def model_of(target: str) -> Model:
     aim = TARGETS[target]
     y = rng.choice(np.array(aim.classes if aim.classes else [0.0, 30.0], dtype=object), 400)
     table = pd.DataFrame({**raw(400, rng), "y": y})
-    fitted = sv.fit(table, schema, epsilon=4.0, delta=1e-3, simulate=0, model="additive", invalid="zero")
+    fitted = sv.fit(
+        table,
+        schema,
+        epsilon=4.0,
+        delta=1e-3,
+        simulate=0,
+        model="additive",
+        reading=sv.ReadOptions(invalid="zero"),
+    )
     assert curves_of(fitted.schema) == {"age", "income", "tiny"}
     held, count = fitted.to_dict(), fitted.result.weights.size
     if target == "a surface":

@@ -80,7 +80,15 @@ def test_r_reads_parts_of_dates_as_the_model_does(tmp_path: Path) -> None:
     schema = sv.Schema(columns, Target("y", ("no", "yes")))
     table = hostile(600, np.random.default_rng(4), schema)
     table = pd.DataFrame({**{column.source: table["day"] for column in columns}, "y": table["y"]})
-    fitted = sv.fit(table, schema, epsilon=1.0, delta=1e-3, method="majorize", simulate=0, invalid="zero")
+    fitted = sv.fit(
+        table,
+        schema,
+        epsilon=1.0,
+        delta=1e-3,
+        method="majorize",
+        simulate=0,
+        reading=sv.ReadOptions(invalid="zero"),
+    )
     raw = fitted.to_dict()
     raw["result"]["weights"] = np.random.default_rng(2).normal(0, 2, fitted.result.weights.size).tolist()
     model = Model.from_dict(raw)

@@ -69,7 +69,7 @@ def schema(kind=Kind.MARGIN):
 def both(declared, table=None, weights=None, radius=1.0):
     """The same rows held dense and compact."""
     table = cells() if table is None else table
-    held = read(table, declared, invalid="zero")
+    held = read(table, declared, how=sv.ReadOptions(invalid="zero"))
     given = {"labels": declared.target.classes, "target": declared.target.range, "constant": True}
     given |= {"sample_weight": weights, "weight_cap": 2.0, "invalid": "zero", "radius": radius}
     dense = sv.Records.from_arrays(held.features, held.target, **given)
@@ -396,7 +396,7 @@ def test_a_blank_row_is_zero_in_every_pass(path, monkeypatch):
 
 def test_a_radius_below_one_shrinks_rows_and_holds_them_dense():
     declared = schema()
-    held = read(cells(), declared, invalid="zero")
+    held = read(cells(), declared, how=sv.ReadOptions(invalid="zero"))
     given = {"labels": LABELS, "constant": True, "invalid": "zero", "radius": 0.4}
     dense = sv.Records.from_arrays(held.features, held.target, **given)
     compact = both(declared)[1]._rows._features

@@ -25,13 +25,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         TWO,
         epsilon=1.0,
         delta=1e-5,
-        inference=0.3,
-        anyway=True,
+        inference=sv.Inference(0.3, anyway=True),
         evaluate=0.2,
         ledger=ledger,
-        dataset=HOSTILE,
-        purpose=HOSTILE,
-        contact=HOSTILE,
+        about=sv.About(dataset=HOSTILE, purpose=HOSTILE, contact=HOSTILE),
     )
     plan = sv.plan(n=20_000, dim=10, loss=sv.losses.Logistic(), budget=sv.Budget(1.0, 1e-6), timed=False)
     things = (model, model.result, model.result.certificate, model.summary(), ledger, plan)

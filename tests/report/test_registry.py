@@ -72,7 +72,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("schema", "options"),
-    [(TWO, {}), (THREE, {"relation": "zero-out"}), (RANGE, {"purpose": 'a "test": \u00e9 # not\na comment'})],
+    [
+        (TWO, {}),
+        (THREE, {"relation": "zero-out"}),
+        (RANGE, {"about": sv.About(purpose='a "test": \u00e9 # not\na comment')}),
+    ],
 )
 def test_an_entry_is_valid_and_survives_yaml(
     schema: sv.Schema, options: dict[str, Any], data: Path, tmp_path: Path

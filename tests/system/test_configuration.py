@@ -97,7 +97,15 @@ def test_a_run_is_logged_by_what_the_ledger_holds_and_nothing_else(
         ledger = Ledger.create(tmp_path / f"{number}.db", dataset="d", cap=Budget(2.0, 1e-6))
         caplog.clear()
         with caplog.at_level(logging.INFO, logger="sottovoce"):
-            sv.fit(table, TWO, epsilon=1.0, delta=1e-6, method="majorize", ledger=ledger, purpose="try")
+            sv.fit(
+                table,
+                TWO,
+                epsilon=1.0,
+                delta=1e-6,
+                method="majorize",
+                ledger=ledger,
+                about=sv.About(purpose="try"),
+            )
         facts: list[dict[str, Any]] = [getattr(record, "facts", {}) for record in caplog.records]
         charged = [fact for fact in facts if "charge" in fact]
         assert [fact["charge"] for fact in charged] == [grant.id for grant in ledger.history]

@@ -443,12 +443,14 @@ def test_fit_on_a_cluster_gives_the_model_of_fit_in_memory(target, weighing, cli
     schema = Schema(SCHEMA.columns, target, **weighing)
     options = {"epsilon": 1.0, "delta": 1e-6, "simulate": 4}
     one, other = (
-        fitting.fit(tmp_path / "rows.parquet", schema, dask=dask, **options)
+        fitting.fit(tmp_path / "rows.parquet", schema, reading=sv.ReadOptions(dask=dask), **options)
         for dask in (None, client.scheduler.address)
     )
     np.testing.assert_allclose(other.result.weights, one.result.weights, rtol=0, atol=1e-11)
     with pytest.raises(ParameterError, match="Parquet"):
-        fitting.fit(tmp_path / "rows.csv", schema, dask=client.scheduler.address, **options)
+        fitting.fit(
+            tmp_path / "rows.csv", schema, reading=sv.ReadOptions(dask=client.scheduler.address), **options
+        )
 
 
 def test_connected_starts_and_ends_a_local_cluster():
@@ -482,11 +484,10 @@ def test_persons_over_partition_borders_are_gathered_by_their_keys(client):
         sv.Records.from_dask(*split(X, y, 6), labels=(-1, 1), groups=blank, client=client)
 
 
-def test_workers_are_started_here_and_not_beside_a_scheduler(tmp_path):
-    frame().to_parquet(tmp_path / "rows.parquet", index=False)
+def test_workers_are_started_here_and_not_beside_a_scheduler():
     for wrong in ({"workers": 0}, {"workers": True}, {"workers": 2, "dask": "tcp://127.0.0.1:1"}):
         with pytest.raises(ParameterError, match="workers"):
-            fitting.fit(tmp_path / "rows.parquet", SCHEMA, epsilon=1.0, delta=1e-6, **wrong)
+            sv.ReadOptions(**wrong)
 
 
 @pytest.mark.slow
@@ -495,7 +496,8 @@ def test_local_workers_give_the_model_of_fit_in_memory(tmp_path):
     frame().to_parquet(tmp_path / "rows.parquet", index=False)
     options = {"epsilon": 1.0, "delta": 1e-6, "simulate": 4}
     one, other = (
-        fitting.fit(tmp_path / "rows.parquet", SCHEMA, workers=workers, **options) for workers in (None, 3)
+        fitting.fit(tmp_path / "rows.parquet", SCHEMA, reading=sv.ReadOptions(workers=workers), **options)
+        for workers in (None, 3)
     )
     np.testing.assert_allclose(other.result.weights, one.result.weights, rtol=0, atol=1e-11)
 

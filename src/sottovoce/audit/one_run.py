@@ -25,6 +25,7 @@ from sottovoce.accounting.gdp import delta_of, epsilon_of, mu_of
 from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.audit import planted
+from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.errors import ParameterError
 from sottovoce.methods.base import Method
 from sottovoce.training import minimize
@@ -89,7 +90,7 @@ def audit_one_run(
     table: Any = None,
     schema: Any = None,
     ledger: Ledger | None = None,
-    invalid: str = "raise",
+    reading: ReadOptions = AS_WRITTEN,
 ) -> OneRun:
     """Train once on `canaries` made-up records and see how many coins their weights tell.
 
@@ -106,7 +107,7 @@ def audit_one_run(
     if table is None:
         held = planted.alone(tossed, budget.relation)
     else:
-        held = planted.among(table, schema, tossed, budget.relation, invalid)
+        held = planted.among(table, schema, tossed, budget.relation, reading)
     mu = mu_of(budget.epsilon, budget.delta)
     guesses = _promising(canaries, mu, confidence)
     result = minimize(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.data import files
+from sottovoce.data.options import ReadOptions
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.errors import ParameterError
@@ -43,7 +44,7 @@ def alone(tossed: Coins, relation: Relation) -> Planted:
 
 
 def among(
-    table: Any, schema: Schema | str | os.PathLike[str], tossed: Coins, relation: Relation, invalid: str
+    table: Any, schema: Schema | str | os.PathLike[str], tossed: Coins, relation: Relation, how: ReadOptions
 ) -> Planted:
     """Canaries after the rows of a table of two classes, read as `fit` reads it."""
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -54,7 +55,7 @@ def among(
         raise ParameterError(
             "canaries are records that count 1: leave persons and weights out of the schema."
         )
-    held = files.read(table, declared, invalid=invalid)
+    held = files.read(table, declared, how)
     assert held.target is not None
     (n, dim), canaries = held.features.shape, len(tossed)
     rows = np.zeros((n + canaries, dim + canaries), dtype=np.float32)

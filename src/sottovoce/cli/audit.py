@@ -51,6 +51,7 @@ def audit(
     from sottovoce.audit.attack import audit as attack
     from sottovoce.audit.one_run import OneRun, audit_one_run
     from sottovoce.cli import output as out
+    from sottovoce.data.options import ReadOptions
     from sottovoce.report.progress import waiting
     from sottovoce.results.result import Tolerance
 
@@ -69,7 +70,7 @@ def audit(
                 table=data,
                 schema=schema,
                 ledger=out.open_ledger(ledger, dataset),
-                invalid=invalid,
+                reading=ReadOptions(invalid=invalid),
             )
     else:
         with waiting(out.is_watched(), f"attacking {method} {runs} times"):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli.exits import ExitCode
-from sottovoce.cli.options import AsJson, Data, Decimal, Delimiter, Query
+from sottovoce.cli.groups import Reading, grouped
+from sottovoce.cli.options import AsJson, Data
 
 WARNING = (
     "For the owner of the data only: these counts are exact and no privacy protects them. "
@@ -16,14 +17,13 @@ WARNING = (
 )
 
 
+@grouped
 def check(
     data: Data,
     schema: Annotated[
         Path, typer.Option(help="Declared columns, see `sottovoce schema`.", show_default=False)
     ],
-    delimiter: Delimiter = ",",
-    decimal: Decimal = ".",
-    query: Query = None,
+    reading: Reading,
     as_json: AsJson = False,
 ) -> None:
     """Count what the schema finds: missing, undeclared, clipped, untrimmed cells, columns that say nothing.
@@ -32,7 +32,6 @@ def check(
     where no cell of a column is what the schema declares, such as categories in another case.
     """
     from sottovoce.cli import output as out
-    from sottovoce.cli.tables import table_of
     from sottovoce.data.filesets import called
     from sottovoce.data.inspection import inspect
     from sottovoce.data.schema import Schema
@@ -40,7 +39,7 @@ def check(
 
     declared = Schema.load(schema)
     with waiting(out.is_watched(), f"reading {called(data)}"):
-        found = inspect(table_of(data, query), declared, delimiter=delimiter, decimal=decimal)
+        found = inspect(reading.table(data), declared, reading.how)
     useless = [part for part in found if part.useless]
     if as_json:
         out.say_json({"warning": WARNING, "columns": [part.to_dict() for part in found]})

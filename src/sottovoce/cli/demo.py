@@ -40,6 +40,7 @@ def demo(
     from sottovoce.features.effects import sparklines
     from sottovoce.files import write
     from sottovoce.report import render
+    from sottovoce.report.about import About
 
     Budget(epsilon=epsilon, delta=delta)
     if report != PAGE:
@@ -57,7 +58,13 @@ def demo(
 
     def trained(budget: float, kind: str) -> Any:
         return fitting.fit(
-            table, schema, epsilon=budget, delta=delta, model=kind, dataset="Covertype", progress=watched
+            table,
+            schema,
+            epsilon=budget,
+            delta=delta,
+            model=kind,
+            about=About(dataset="Covertype"),
+            progress=watched,
         )
 
     curved = trained(epsilon, "additive")

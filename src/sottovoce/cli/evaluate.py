@@ -7,26 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from sottovoce.cli.options import (
-    AsJson,
-    Data,
-    Dataset,
-    Decimal,
-    Delimiter,
-    Delta,
-    Epsilon,
-    Invalid,
-    LedgerFile,
-    Neighbours,
-    Part,
-    Person,
-    Persons,
-    Query,
-    ResumeRun,
-    Signers,
-    Simulate,
-    delta_of,
-)
+from sottovoce.cli.groups import Charged, PrivateReading, Promise, grouped
+from sottovoce.cli.options import AsJson, Data, Person, Persons, Signers
 
 if TYPE_CHECKING:
     from sottovoce.data.tables import Table
@@ -41,24 +23,16 @@ PARTS = (1.0, 1.0, 1.0 / 6.0, 1.0 / 5.0)
 """The part of the budget that each figure gets, by the number of classes."""
 
 
+@grouped
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file from `sottovoce fit`.", show_default=False)],
     data: Data,
-    epsilon: Epsilon,
-    delta: Delta,
-    relation: Neighbours = "replace-one",
+    promise: Promise,
+    charged: Charged,
+    reading: PrivateReading,
     person: Person = None,
     persons: Persons = None,
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    part: Part = None,
-    simulate: Simulate = None,
     confidence: Annotated[float, typer.Option(help="Confidence of every interval.")] = 0.95,
-    invalid: Invalid = "raise",
-    delimiter: Delimiter = ",",
-    decimal: Decimal = ".",
-    query: Query = None,
-    resume: ResumeRun = None,
     signers: Signers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,14 +42,11 @@ def evaluate(
     with an interval. A range: the mean absolute error. The test set needs a budget of its own, or a share of
     the ledger its people are in.
     """
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
-    from sottovoce.accounting import Budget
-    from sottovoce.accounting.budget import declared_delta
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.lineage import Preset
     from sottovoce.cli import output as out
-    from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.data.filesets import called, state_of
     from sottovoce.errors import ParameterError
@@ -88,19 +59,14 @@ def evaluate(
             "evaluate measures predictions of one row a record, and a time to event has several. Survival "
             "curves come with intervals."
         )
-    account = out.open_ledger(ledger, dataset, part)
+    account = charged.account()
     with waiting(out.is_watched(), f"reading {called(data)}"):
-        schema = loaded.schema if person is None else replace(loaded.schema, person=person)
-        table = tables.read(
-            table_of(data, query), schema, invalid=invalid, delimiter=delimiter, decimal=decimal
-        )
-        people = None
-        if table.keys is not None:
-            people = {"groups": table.keys, "persons": persons, "invalid": invalid}
+        table = tables.read(reading.table(data), loaded.schema.amended(person=person), reading.how)
+        people = None if table.keys is None else {"groups": table.keys, "persons": persons}
         n = len(table.features)
         if table.keys is not None:
             n = persons or len(set(filter(None, table.keys)))
-        budget = Budget(epsilon, declared_delta(delta_of(delta), n), relation)
+        budget = promise.budget(n)
         unit = "record" if people is None else "person"
         classes = len(loaded.classes_) if loaded.is_classifier else 0
         if few := too_few(budget, n, unit, classes, part=PARTS[min(classes, 3)]):
@@ -108,14 +74,15 @@ def evaluate(
         how = {
             "budget": budget,
             "ledger": account,
-            "simulate": simulate,
+            "simulate": charged.simulate,
             "confidence": confidence,
-            "resume": resume,
-            "declared": {"table": state_of(data), "person": person or "", "query": query or ""},
+            "resume": charged.resume,
+            "declared": {"table": state_of(data), "person": person or "", "query": reading.query or ""},
+            "reading": reading.how,
             **(people or {}),
         }
         figures = _figures(loaded, table, how)
-    promise = Guarantee.over(
+    guarantee = Guarantee.over(
         (
             Preset(
                 run="evaluation",
@@ -126,12 +93,12 @@ def evaluate(
             ),
         ),
         n=n,
-        simulated=simulate is not None,
+        simulated=charged.simulate is not None,
     )
-    weak = promise.caveat
+    weak = guarantee.caveat
     if as_json:
         facts = {
-            "simulated": simulate is not None,
+            "simulated": charged.simulate is not None,
             "relation": budget.relation.filed,
             "unit": unit,
             "ledger": "" if account is None else account.identity,
@@ -139,12 +106,12 @@ def evaluate(
         }
         out.say_json({**facts, **{name: _plain(part) for name, part in figures.items()}})
         return
-    out.say({"Guarantee": promise})
+    out.say({"Guarantee": guarantee})
     for figure in figures.values():
         out.console().print(_shown(figure, "rows" if people is None else "persons"))
     if weak:
         out.say(out.caveats([weak]))
-    if account is None and simulate is None:
+    if account is None and charged.simulate is None:
         out.remark("No ledger was charged: whatever else is released about these records adds its budget.")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sottovoce.cli.groups import Trained, grouped
 from sottovoce.cli.options import OUTPUT, PRIVACY, TRAINING, AsJson, Delta, Force, Neighbours, delta_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 WISHES = "Accuracy first"
 
 
+@grouped
 def plan(
     rows: Annotated[
         int,
@@ -27,6 +29,7 @@ def plan(
         ),
     ],
     delta: Delta,
+    trained: Trained,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -73,9 +76,6 @@ def plan(
         int | None,
         typer.Option(help="How many classes, if there is no schema and not 2.", show_default=False),
     ] = None,
-    loss: Annotated[
-        str | None, typer.Option(help="Loss by name, as in fit.", rich_help_panel=TRAINING)
-    ] = None,
     model: Annotated[
         str,
         typer.Option(
@@ -84,7 +84,6 @@ def plan(
             rich_help_panel=TRAINING,
         ),
     ] = "linear",
-    method: Annotated[str, typer.Option(help="Method by name.", rich_help_panel=TRAINING)] = "auto",
     tolerance: Annotated[
         float | None,
         typer.Option(help="A gradient norm to be certified: is it in reach?", rich_help_panel=TRAINING),
@@ -99,8 +98,6 @@ def plan(
     calibration: Annotated[
         str, typer.Option(help="tight, or published: the paper's own.", rich_help_panel=TRAINING)
     ] = "tight",
-    regularizer: Annotated[str, typer.Option(help="l2 or tukey.", rich_help_panel=TRAINING)] = "l2",
-    strength: Annotated[float, typer.Option(help="Its strength.", rich_help_panel=TRAINING)] = 1e-6,
     inference: Annotated[
         float,
         typer.Option(help="Part of the budget for standard errors.", rich_help_panel=TRAINING),
@@ -164,7 +161,7 @@ def plan(
     if rows < 1:
         raise ParameterError("--rows must be at least 1.")
     declared = None if schema is None else Schema.load(schema)
-    chosen, target = _aim(declared, loss)
+    chosen, target = _aim(declared, trained.loss)
     errors = _errors(standard_error or [])
     asked = accuracy is not None or auc is not None or bool(errors)
     if epsilon is None and not asked:
@@ -179,8 +176,8 @@ def plan(
             dim=_width(bent) if bent is not None else weights or 0,
             loss=chosen,
             budget=budget,
-            regularizer=regularizers.by_name(regularizer, strength),
-            method=method,
+            regularizer=regularizers.by_name(trained.regularizer, trained.strength),
+            method=trained.method,
             classes=_classes(bent) if classes is None else classes,
             tolerance=None if tolerance is None else Tolerance(gradient=tolerance, curvature=curvature),
             confidence=confidence,

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Decimal, Delimiter, Force, Query, Quiet, Signers
+from sottovoce.cli.groups import Reading, grouped
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Force, Quiet, Signers
 
 
+@grouped
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file from `sottovoce fit`.", show_default=False)],
     data: Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV file to write.", rich_help_panel=OUTPUT)
     ],
-    delimiter: Delimiter = ",",
-    decimal: Decimal = ".",
-    query: Query = None,
+    reading: Reading,
     signers: Signers = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -31,7 +31,6 @@ def predict(
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import place_for, require_free
     from sottovoce.cli.predictions import as_csv, survival_csv
-    from sottovoce.cli.tables import table_of
     from sottovoce.data import files as tables
     from sottovoce.data.filesets import called
     from sottovoce.data.sources import open_source
@@ -41,18 +40,12 @@ def predict(
     require_free((output,), inputs=(model, *data), force=force)
     loaded = out.load_model(model, signers)
     with waiting(out.is_watched(), f"reading {called(data)}"):
-        asked = table_of(data, query)
+        asked = reading.table(data)
         if loaded.schema.target is not None and loaded.schema.target.survival is not None:
-            rows = loaded.survival(open_source(asked, delimiter=delimiter, decimal=decimal))
+            rows = loaded.survival(open_source(asked, reading.how))
             content = survival_csv(loaded.schema.target.survival.grid, rows)
         else:
-            options: dict[str, Any] = {
-                "target": False,
-                "delimiter": delimiter,
-                "decimal": decimal,
-                "dtype": float,
-            }
-            rows = tables.read(asked, loaded.schema, **options).features
+            rows = tables.read(asked, loaded.schema, reading.how, target=False, dtype=float).features
             content = as_csv(loaded, rows)
     with place_for(output, force=force) as place:
         write(place, content)

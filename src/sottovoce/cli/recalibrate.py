@@ -7,43 +7,21 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import (
-    OUTPUT,
-    PRIVACY,
-    AsJson,
-    Data,
-    Dataset,
-    Decimal,
-    Delimiter,
-    Delta,
-    Epsilon,
-    Force,
-    Invalid,
-    LedgerFile,
-    Neighbours,
-    Part,
-    Persons,
-    Query,
-    ResumeRun,
-    Sign,
-    Simulate,
-    delta_of,
-)
+from sottovoce.cli.groups import Charged, PrivateReading, Promise, grouped
+from sottovoce.cli.options import OUTPUT, PRIVACY, AsJson, Data, Force, Persons, Sign, delta_of
 
 
+@grouped
 def recalibrate(
     model: Annotated[Path, typer.Argument(help="Model file of `sottovoce fit`.", show_default=False)],
     data: Data,
-    epsilon: Epsilon,
-    delta: Delta,
+    promise: Promise,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Model file to write (JSON).", rich_help_panel=OUTPUT)
     ],
-    relation: Neighbours = "replace-one",
+    charged: Charged,
+    reading: PrivateReading,
     persons: Persons = None,
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    part: Part = None,
     bound: Annotated[
         float,
         typer.Option(
@@ -51,12 +29,6 @@ def recalibrate(
             rich_help_panel=PRIVACY,
         ),
     ] = 8.0,
-    simulate: Simulate = None,
-    invalid: Invalid = "raise",
-    delimiter: Delimiter = ",",
-    decimal: Decimal = ".",
-    query: Query = None,
-    resume: ResumeRun = None,
     sign: Sign = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -69,30 +41,27 @@ def recalibrate(
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import require_free, save_paid
     from sottovoce.cli.signing import require_key, signed
-    from sottovoce.cli.tables import table_of
     from sottovoce.data.filesets import called
     from sottovoce.errors import ParameterError
     from sottovoce.report.progress import waiting
 
     signature = None if sign is None else require_key(sign).beside(output)
-    require_free((output, signature), inputs=(model, *data), ledger=ledger, force=force)
+    require_free((output, signature), inputs=(model, *data), ledger=charged.ledger, force=force)
     loaded = out.load_model(model)
-    stated = delta_of(delta)
+    stated = delta_of(promise.delta)
     if isinstance(stated, str):
         raise ParameterError("--delta must be a number here, such as 1e-6.")
-    account = out.open_ledger(ledger, dataset, part)
+    account = charged.account()
     with waiting(out.is_watched(), f"reading {called(data)}"):
         made = loaded.recalibrated(
-            table_of(data, query),
-            budget=Budget(epsilon, stated, relation),
+            reading.table(data),
+            budget=Budget(promise.epsilon, stated, promise.relation),
             bound=bound,
             ledger=account,
-            simulate=simulate,
+            simulate=charged.simulate,
             persons=persons,
-            invalid=invalid,
-            delimiter=delimiter,
-            resume=resume,
-            decimal=decimal,
+            reading=reading.how,
+            resume=charged.resume,
         )
     place = save_paid(made.to_file(), output, force=force)
     if sign is not None:

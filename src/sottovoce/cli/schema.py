@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import OUTPUT, AsJson, Data, Decimal, Delimiter, Force, Query, Quiet
+from sottovoce.cli.groups import Reading, grouped
+from sottovoce.cli.options import OUTPUT, AsJson, Data, Force, Quiet
 
 
+@grouped
 def schema(
     data: Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="TOML file to write.", rich_help_panel=OUTPUT)
     ],
+    reading: Reading,
     force: Force = False,
-    delimiter: Delimiter = ",",
-    decimal: Decimal = ".",
-    query: Query = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -28,13 +28,12 @@ def schema(
     """
     from sottovoce.cli import output as out
     from sottovoce.cli.outputs import place_for, require_free
-    from sottovoce.cli.tables import table_of
     from sottovoce.data.schema import Schema
     from sottovoce.data.sources import column_names
     from sottovoce.files import write
 
     require_free((output,), inputs=tuple(data), force=force)
-    names = column_names(table_of(data, query), delimiter=delimiter, decimal=decimal)
+    names = column_names(reading.table(data), reading.how)
     trimmed = [name.strip() for name in names]
     template = Schema.template(trimmed if len(set(trimmed)) == len(names) else names)
     with place_for(output, force=force) as place:
@@ -44,7 +43,7 @@ def schema(
     elif not quiet:
         out.say(
             {
-                "Wrote": f"{place}, {len(names)} columns to declare. Replace every query mark in it.",
+                "Wrote": f"{place}, {len(names)} columns to declare. Replace every question mark in it.",
                 "Check": "The names are the first line of the data. If that is a record, delete this file.",
             }
         )

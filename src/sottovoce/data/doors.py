@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.options import ReadOptions, require_rule_for_invalid
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.validation import (
     checked_nonzeros,
     checked_radius,
     declaration_of,
     require_plain,
-    require_rule_for_invalid,
 )
 from sottovoce.data.weights import declared_cap
 from sottovoce.errors import ParameterError
@@ -31,16 +31,25 @@ class Doors:
 
     @classmethod
     def from_table(
-        cls, table: Any, schema: Schema | str | os.PathLike[str], *, delimiter: str = ",", **options: Any
+        cls,
+        table: Any,
+        schema: Schema | str | os.PathLike[str],
+        *,
+        delimiter: str = ",",
+        decimal: str = ".",
+        invalid: str = "raise",
+        **options: Any,
     ) -> Records:
         """Records of a table, read into memory: a path, pandas, polars, pyarrow or an Arrow stream.
 
         Its schema declares how rows are encoded, as by BoundedEncoder with radius 1, the target, and, if it
-        says so, what rows count: their weight over its cap. Options are `sample_weight`, `weight_cap` and
-        `invalid`, as in `from_arrays`."""
+        says so, what rows count: their weight over its cap. `delimiter` and `decimal` are marks of a CSV
+        file; `invalid` and the options `sample_weight`, `weight_cap` and `persons` are as in `from_arrays`.
+        """
         from sottovoce.data.files import bounded
 
-        return bounded(table, schema, delimiter, **options)
+        how = ReadOptions(invalid=invalid, delimiter=delimiter, decimal=decimal)
+        return bounded(table, schema, how, **options)
 
     @classmethod
     def from_parquet(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sottovoce.data.columns import Target
 from sottovoce.data.compact import Compact
 from sottovoce.data.layout import RowLayout
+from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.data.persons import read_keys, require_key_type
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
 def read(
     table: Any,
     schema: Schema,
+    how: ReadOptions = AS_WRITTEN,
     *,
     target: bool = True,
     weighted: bool = False,
-    invalid: str = "raise",
-    delimiter: str = ",",
-    decimal: str = ".",
     dtype: type = np.float32,
 ) -> Table:
     """Read and encode a table as dense rows; with `target` its target too, with `weighted` what rows count.
@@ -50,33 +49,28 @@ def read(
         raise ParameterError("the schema declares no target. Add a [target] section.")
     aim = schema.target if target else None
     encode_part = partial(encoded_rows, dtype=dtype)
-    parts, held = _parts(table, schema, aim, weighted, invalid, (delimiter, decimal), encode_part)
+    parts, held = _parts(table, schema, how, aim, weighted, encode_part)
     return _whole(_joined([part.features for part in parts]), parts, held)
 
 
-def read_compact(
-    table: Any, schema: Schema, *, invalid: str = "raise", delimiter: str = ",", decimal: str = "."
-) -> Table:
+def read_compact(table: Any, schema: Schema, how: ReadOptions = AS_WRITTEN) -> Table:
     """As `read`, with the target and what rows count, as compact rows: nothing is ever held dense."""
     if schema.target is None:
         raise ParameterError("the schema declares no target. Add a [target] section.")
-    parts, held = _parts(table, schema, schema.target, True, invalid, (delimiter, decimal), encoded_columns)
+    parts, held = _parts(table, schema, how, schema.target, True, encoded_columns)
     return _whole(Compact.joined(RowLayout.of(schema), [part.features for part in parts]), parts, held)
 
 
 def _parts(
     table: Any,
     schema: Schema,
+    how: ReadOptions,
     aim: Target | None,
     weighted: bool,
-    invalid: str,
-    marks: tuple[str, str],
     encode_part: Callable[..., Table],
 ) -> tuple[list[Table], dict[str, Any]]:
     """What is made of each chunk of a table, and whose rows they are."""
-    if invalid not in ("raise", "zero"):
-        raise ParameterError('invalid must be "raise" (refuse the file) or "zero" (blank the row).')
-    source = open_source(table, delimiter=marks[0], decimal=marks[1])
+    source = open_source(table, how)
     survival = None if aim is None else aim.survival
     periods = None if survival is None else Periods(source, schema)
     if periods is not None:
@@ -89,7 +83,7 @@ def _parts(
     parts: list[Table] = []
     keys: list[str | None] = []
     n = 0
-    rule = Rule(lenient=invalid == "zero", typed=source.typed)
+    rule = Rule(lenient=how.lenient, typed=source.typed)
     for rows, column_of in source.chunks(wanted):
         if not rule.lenient:
             source.require_whole()
@@ -122,10 +116,8 @@ def _whole(features: Any, parts: list[Table], held: dict[str, Any]) -> Table:
 def bounded(
     table: Any,
     schema: Schema | str | os.PathLike[str],
-    delimiter: str = ",",
+    how: ReadOptions,
     *,
-    decimal: str = ".",
-    invalid: str = "raise",
     sample_weight: Any = None,
     weight_cap: float = 1.0,
     persons: int | None = None,
@@ -135,7 +127,7 @@ def bounded(
 
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     require_one_weighing(declared, sample_weight)
-    held = read_compact(table, declared, invalid=invalid, delimiter=delimiter, decimal=decimal)
+    held = read_compact(table, declared, how)
     assert declared.target is not None
     weighing = held.weighing or {"sample_weight": sample_weight, "weight_cap": weight_cap}
     return Records.from_arrays(
@@ -145,11 +137,11 @@ def bounded(
         target=declared.target.range,
         constant=True,
         **weighing,
-        invalid=invalid,
-    ).of_persons(held.keys, persons or held.records, invalid, held.quota, alone=held.records is not None)
+        invalid=how.invalid,
+    ).of_persons(held.keys, persons or held.records, how.invalid, held.quota, alone=held.records is not None)
 
 
-def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Records:
+def training(table: Table, aim: Target, persons: int | None, how: ReadOptions) -> Records:
     """A table that was read as `fit` trains on it: classes sorted, numbers mapped to what training sees.
 
     The encoded rows hold the intercept already and are no longer than 1."""
@@ -167,8 +159,8 @@ def training(table: Table, aim: Target, persons: int | None, invalid: str) -> Re
         target=None if classes else aim.mapped,
         constant=True,
         **table.weighing,
-        invalid=invalid,
-    ).of_persons(table.keys, persons or table.records, invalid, table.quota, alone=table.records is not None)
+        invalid=how.invalid,
+    ).of_persons(table.keys, persons or table.records, how.invalid, table.quota, alone=table.records is not None)
 
 
 def require_one_weighing(schema: Schema, sample_weight: Any) -> None:

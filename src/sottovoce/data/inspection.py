@@ -14,6 +14,7 @@ from sottovoce.data.cell import LETTERS, Spelling
 from sottovoce.data.columns import Column, Target
 from sottovoce.data.dates import DatePart, moments, spelled_as
 from sottovoce.data.numbers import Binned, Numeric, Spline
+from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.data.persons import read_keys
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
@@ -53,7 +54,7 @@ class Findings:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def inspect(table: Any, schema: Schema, *, delimiter: str = ",", decimal: str = ".") -> list[Findings]:
+def inspect(table: Any, schema: Schema, how: ReadOptions = AS_WRITTEN) -> list[Findings]:
     """Findings for every column, then the weights, the target and the keys. Exact functions of the records:
     no budget, no privacy."""
     parts: list[Column | Target] = [*schema.declared_columns, *_told(schema)]
@@ -62,7 +63,7 @@ def inspect(table: Any, schema: Schema, *, delimiter: str = ",", decimal: str = 
     wanted = tuple(dict.fromkeys((*(part.source for part in parts), *schema.keyed_by)))
     people = [Findings(name, constant=False) for name in schema.keyed_by]
     keys: set[str | None] = set()
-    for rows, column_of in open_source(table, delimiter=delimiter, decimal=decimal).chunks(wanted):
+    for rows, column_of in open_source(table, how).chunks(wanted):
         for one in people:
             read = read_keys(column_of(one.column), rows)
             keys.update(read)

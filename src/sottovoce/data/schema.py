@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
@@ -222,6 +222,32 @@ class Schema:
         """The columns that say what rows count: of weights and of exposures, if there are any."""
         exposure = None if self.target is None else self.target.exposure
         return tuple(name for name in (self.weight, exposure) if name is not None)
+
+    def amended(
+        self,
+        *,
+        person: str | None = None,
+        weight: str | None = None,
+        weight_cap: float | None = None,
+        class_weight: Mapping[Label, float] | None = None,
+        within: float | None = None,
+    ) -> Schema:
+        """The schema with these in place of what it says; what is None stays.
+
+        Args:
+            person: The column of people's keys.
+            weight: The column of what rows count.
+            weight_cap: The most that a row counts.
+            class_weight: What the rows of a class count.
+            within: The most that an effect may be off which noise hides.
+        """
+        given = {"person": person, "weight": weight, "weight_cap": weight_cap, "within": within}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if class_weight is not None:
+            if self.target is None:
+                raise ParameterError("class_weight needs a target of classes, which the schema lacks.")
+            changes["target"] = replace(self.target, class_weight=class_weight)
+        return replace(self, **changes)
 
     @property
     def is_weighted(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias, final
 
 from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
-from sottovoce.data.headers import checked_decimal, checked_delimiter
+from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.data.textfiles import csv_chunks, csv_names, with_points
 from sottovoce.errors import DataError, ParameterError, meant
 from sottovoce.machine import memory_told
@@ -58,11 +58,9 @@ class Source(ABC):
     def _read(self, wanted: tuple[str, ...]) -> Iterator[Chunk]: ...
 
 
-def open_source(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Source:
+def open_source(table: Any, how: ReadOptions = AS_WRITTEN) -> Source:
     """The table as a Source; what is none of those above is refused."""
-    delimiter = checked_delimiter(delimiter)
-    if checked_decimal(decimal) == delimiter:
-        raise ParameterError("delimiter and decimal must differ: one of them is what the other is.")
+    delimiter, decimal = how.delimiter, how.decimal
     if isinstance(table, Source):
         return table
     if is_files(table):
@@ -89,9 +87,9 @@ def open_source(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Sour
     return FrameSource(Dataframe(table))
 
 
-def column_names(table: Any, *, delimiter: str = ",", decimal: str = ".") -> tuple[str, ...]:
+def column_names(table: Any, how: ReadOptions = AS_WRITTEN) -> tuple[str, ...]:
     """Names of a table's columns; no row is read. They are public."""
-    return open_source(table, delimiter=delimiter, decimal=decimal).names
+    return open_source(table, how).names
 
 
 def located(wanted: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
@@ -194,9 +192,9 @@ class HeldStream(Source):
         yield from self._batches
 
 
-def rereadable(table: Any, *, delimiter: str = ",", decimal: str = ".") -> Any:
+def rereadable(table: Any, how: ReadOptions = AS_WRITTEN) -> Any:
     """The table, or the batches of a stream that may be given once."""
-    source = open_source(table, delimiter=delimiter, decimal=decimal)
+    source = open_source(table, how)
     return HeldStream(source) if isinstance(source, StreamSource) else table
 
 

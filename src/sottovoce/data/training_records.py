@@ -4,7 +4,6 @@ Classes come in sorted order, numbers mapped to what training sees, as in `files
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from sottovoce.data import cells, parquet_rows
 from sottovoce.data.columns import Target
 from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
+from sottovoce.data.options import ReadOptions
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, require_present
@@ -28,17 +28,16 @@ def of_parquet(
     schema: Schema,
     aim: Target,
     persons: int | None,
-    invalid: str,
-    spool: bool | str | os.PathLike[str],
+    how: ReadOptions,
     progress: bool,
 ) -> Records:
     """As `files.training`, of a Parquet file that need not fit into memory."""
     if aim.classes is not None:
         labels: list[Any] = sorted(aim.classes)
         schema = replace(schema, target=aim.reordered(tuple(labels)))
-    where: dict[str, Any] = {"memory": 2**29, "spool": spool, "progress": progress}
+    where: dict[str, Any] = {"memory": 2**29, "spool": how.spool, "progress": progress}
     given: dict[str, Any] = {"sample_weight": None, "weight_cap": 1.0, "groups": None, "persons": persons}
-    return parquet_rows.bounded(path, schema, 1.0, invalid=invalid, scaled=True, **given, **where)
+    return parquet_rows.bounded(path, schema, 1.0, invalid=how.invalid, scaled=True, **given, **where)
 
 
 def _scaled_cells(target: Any, aim: Target) -> Any:
@@ -62,7 +61,7 @@ def connected(address: str, workers: int | None) -> AbstractContextManager[Any]:
 
 
 def on_workers(
-    client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, invalid: str
+    client: Any, path: Any, schema: Schema, aim: Target, persons: int | None, how: ReadOptions
 ) -> Records:
     """As `files.training`, read and kept by the workers."""
     import dask.dataframe as dd
@@ -82,4 +81,4 @@ def on_workers(
         low, high = aim.mapped
         target = replace(aim, low=low, high=high)
     declared = replace(schema, target=target)
-    return Records.from_dask(frame, schema=declared, persons=persons, invalid=invalid, client=client)
+    return Records.from_dask(frame, schema=declared, persons=persons, invalid=how.invalid, client=client)

@@ -42,11 +42,6 @@ def require_usable(usable: NDArray[np.bool_]) -> None:
         )
 
 
-def require_rule_for_invalid(invalid: str) -> None:
-    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
-        raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
-
-
 def checked_nonzeros(nonzeros: int | None) -> int | None:
     if nonzeros is None:
         return None

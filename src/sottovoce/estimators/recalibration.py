@@ -22,6 +22,7 @@ import numpy as np
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.data.files import read
 from sottovoce.data.filesets import state_of
+from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.estimators.scaling import row_products
@@ -51,10 +52,8 @@ def recalibrated(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     persons: int | None = None,
-    invalid: str = "raise",
-    delimiter: str = ",",
+    reading: ReadOptions = AS_WRITTEN,
     resume: str | Resume | None = None,
-    decimal: str = ".",
 ) -> Model:
     """The model with its scores mapped to a s + b, both numbers fitted on the table under the budget.
 
@@ -69,7 +68,7 @@ def recalibrated(
         )
     if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0.0 < bound <= LARGEST_BOUND:
         raise ParameterError("bound, the largest score that counts as it is, must be above 0: 8.")
-    held = read(table, model.schema, invalid=invalid, delimiter=delimiter, decimal=decimal)
+    held = read(table, model.schema, checked_reading(reading))
     scores = row_products(held.features, model.weights)
     records = Records.from_arrays(
         np.clip(scores / bound, -1.0, 1.0),
@@ -79,7 +78,7 @@ def recalibrated(
         intercept=True,
         groups=held.keys,
         persons=persons,
-        invalid=invalid,
+        invalid=reading.invalid,
     )
     found = minimize(
         Risk(records, Logistic(), L2(0.0)),
@@ -90,7 +89,7 @@ def recalibrated(
         declared={
             "model": hashlib.sha256(model.to_file().encode()).hexdigest(),
             "bound": repr(float(bound)),
-            "invalid": invalid,
+            "invalid": reading.invalid,
             "table": state_of(table),
         },
     )

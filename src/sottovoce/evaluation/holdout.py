@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of, mu_of
+from sottovoce.data.options import ReadOptions
 from sottovoce.data.persons import Persons
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.evaluation import measures
@@ -109,12 +110,12 @@ class Parting:
 
     @classmethod
     def of(
-        cls, table: Table, share: float, persons: int | None, invalid: str, simulate: int | None
+        cls, table: Table, share: float, persons: int | None, how: ReadOptions, simulate: int | None
     ) -> Parting:
         rows = int(table.features.shape[0])
         if not share:
             return cls(np.zeros(rows, dtype=bool), rows, persons)
-        people = Persons.given(table.keys, rows, persons, lenient=invalid == "zero")
+        people = Persons.given(table.keys, rows, persons, lenient=how.lenient)
         if people is None:
             return cls(held_out(rows, share, simulate), rows)
         chosen = held_out(people.n, share, simulate)

@@ -27,6 +27,7 @@ from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.accounting.resume import Resume
 from sottovoce.data.files import read
 from sottovoce.data.filesets import state_of
+from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.persons import Persons
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
@@ -50,7 +51,7 @@ class HowTested(TypedDict, total=False):
     ledger: Ledger | None
     simulate: int | None
     confidence: float
-    invalid: str
+    reading: ReadOptions
     groups: Any
     persons: int | None
     resume: str | Resume | None
@@ -169,7 +170,7 @@ def opened_test(
     ledger: Ledger | None = None,
     simulate: int | None = None,
     confidence: float = 0.95,
-    invalid: str = "raise",
+    reading: ReadOptions = AS_WRITTEN,
     groups: Any = None,
     persons: int | None = None,
     resume: str | Resume | None = None,
@@ -179,22 +180,23 @@ def opened_test(
     """Refuse what can be refused, and open the run that pays, unless one that was opened before is given."""
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
+    reading = checked_reading(reading)
     going_on = Resume.of(resume)
     if going_on is not None and not going_on.further:
         raise ParameterError("an evaluation goes on to its end: resume it without further=False.")
-    facts = {"asked": asked.name, "invalid": invalid, "table": state_of(X), "version": VERSION}
+    facts = {"asked": asked.name, "invalid": reading.invalid, "table": state_of(X), "version": VERSION}
     if y is None and hasattr(model, "schema"):
-        table = read(X, model.schema, invalid=invalid)
+        table = read(X, model.schema, reading)
         X, y = table.features, table.target
         groups = table.keys if groups is None else groups
     labels = labelled(X, y)
-    rows = readable(X, invalid)
-    people = Persons.given(groups, len(labels), persons, lenient=invalid == "zero")
+    rows = readable(X, lenient=reading.lenient)
+    people = Persons.given(groups, len(labels), persons, lenient=reading.lenient)
     if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
         raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
     test = partial(PrivateEvaluation, model, rows, labels)
     if oracle is not None:
-        yield test(oracle, confidence, invalid, people)
+        yield test(oracle, confidence, reading.lenient, people)
         return
     if isinstance(ledger, Ledger) and ledger.persistent:
         facts["model"] = identity_of(model)
@@ -209,7 +211,7 @@ def opened_test(
         declared={**facts, **(declared or {})},
         resume=going_on,
     ) as oracle:
-        yield test(oracle, confidence, invalid, people)
+        yield test(oracle, confidence, reading.lenient, people)
 
 
 def planned_entries(classes: Sized | None, bins: int = 10) -> int:

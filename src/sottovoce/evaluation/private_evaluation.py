@@ -46,7 +46,7 @@ class Figure:
 class PrivateEvaluation:
     """A fitted model, private records and where to pay; every method charges `units` before it predicts.
 
-    What made-up rows and the labels alone decide is refused before that. With invalid="zero" no record makes
+    What made-up rows and the labels alone decide is refused before that. If `lenient`, no record makes
     a figure fail: an undeclared label counts as the first class, a missing number as the one nearest to 0."""
 
     model: Any
@@ -54,7 +54,7 @@ class PrivateEvaluation:
     y: NDArray[Any]
     oracle: CountOracle
     confidence: float
-    invalid: str = "raise"
+    lenient: bool = False
     persons: Persons | None = None
 
     @property
@@ -75,7 +75,7 @@ class PrivateEvaluation:
     def codes(self) -> NDArray[np.intp]:
         """Place of each label among the model's classes."""
         found = cells.codes(self.y, self.classes.tolist())
-        if self.invalid == "raise" and (found < 0).any():
+        if not self.lenient and (found < 0).any():
             raise DataError(
                 "y holds a label that is none of the model's classes. Clean the test set, or pass "
                 'invalid="zero": it then counts as the first class.'
@@ -233,7 +233,7 @@ class PrivateEvaluation:
     def _losses(self, bounds: Range, loss: Callable[[Vector, Vector], Vector]) -> Callable[[], Vector]:
         """What each record loses, computed when asked for; targets and predictions are clipped first."""
         truth, usable = bounds.encode(self.y)
-        if self.invalid == "raise" and not usable.all():
+        if not self.lenient and not usable.all():
             raise DataError(
                 'y holds NaN or infinity. Clean the test set, or pass invalid="zero": it then counts as the '
                 "number of the range nearest to 0."
@@ -280,7 +280,7 @@ class PrivateEvaluation:
 
         def places() -> NDArray[np.intp]:
             predicted = cells.codes(self.predictions(), self.classes.tolist())
-            if self.invalid == "raise" and (predicted < 0).any():
+            if not self.lenient and (predicted < 0).any():
                 raise DataError("the model predicts what is none of its classes.")
             return np.asarray(codes * count + np.maximum(predicted, 0))
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sottovoce.data import cells, places
 from sottovoce.data.persons import Persons
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import DataError
 
 MADE_UP = 2
 
@@ -21,26 +21,24 @@ LONGEST_CALL = 1024
 """Rows that a model sees at once, at most, where their number is private."""
 
 
-def readable(X: Any, invalid: str) -> Any:
-    """X, or with invalid="zero" a copy in which each row with NaN or infinity is zero.
+def readable(X: Any, *, lenient: bool) -> Any:
+    """X, or if `lenient` a copy in which each row with NaN or infinity is zero.
 
     The copy is made whether or not there is such a row, so that none decides how the others lie in memory.
     Frames go to the model as they are. A list has no type of its own, and what the model made of it would
     follow from all rows: its cells are read one by one, as numbers."""
-    if invalid not in ("raise", "zero"):
-        raise ParameterError('invalid must be "raise" or "zero".')
     if isinstance(X, list | tuple):
         X = _numbers(X)
     if sparse.issparse(X):
         table = sparse.csr_array(X, copy=True)
         finite = np.asarray(np.isfinite(table.data))
-        if invalid == "zero":
+        if lenient:
             row = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
             table.data[np.isin(row, row[~finite])] = 0.0
             return table
     elif isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.ndim == 2:
         finite = np.isfinite(X)
-        if invalid == "zero":
+        if lenient:
             return np.where(np.all(finite, axis=1, keepdims=True), X, X.dtype.type(0.0))
     else:
         return X

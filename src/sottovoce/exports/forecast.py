@@ -51,18 +51,18 @@ _HARD = _Kind(Custom(spread=0.25, correlation=0.7, rarer=0.4, absent=0.0), 0.6, 
 
 
 def coefficient_forecast(
-    schema: Schema, loss: str, problem: Problem, budget: Budget, share: float, *, robust: bool = False
+    schema: Schema, loss: str, problem: Problem, budget: Budget, asked: Inference
 ) -> CoefficientForecast | None:
     """None where no part of the budget is kept for it, or where there are too many weights to say."""
     target = schema.target
-    if not share or problem.dim > LARGEST or target is None:
+    if not asked.share or problem.dim > LARGEST or target is None:
         return None
     kind, hard = (each.scene(schema, problem, target) for each in (_KIND, _HARD))
     return forecast(
         replace(problem, constant=problem.columns - 1),
         (kind, hard),
         terms_for(schema, loss),
-        Inference(share, robust, asked_in(schema)),
+        replace(asked, design=asked_in(schema)),
         mu=mu_of(budget.epsilon, budget.delta),
         relation=budget.relation,
     )
@@ -81,5 +81,6 @@ def require_determined(expected: CoefficientForecast | None) -> None:
         raise ParameterError(
             "inference: no coefficient is expected to be determined with so many records, columns and this "
             "budget. Nothing was charged. Take a larger epsilon or share, fewer or coarser columns (`plan` "
-            "tells them apart), or leave inference out; anyway=True, or --anyway, spends it all the same."
+            "tells them apart), or leave inference out; Inference(share, anyway=True), or "
+            "--anyway, spends it all the same."
         )

@@ -166,7 +166,7 @@ def plan(
     intercept: bool = False,
     nonzeros: int | None = None,
     timed: bool = True,
-    inference: float = 0.0,
+    inference: float | Inference = 0.0,
     effect: float | None = None,
     schema: Schema | None = None,
     accuracy: float | None = None,
@@ -196,6 +196,7 @@ def plan(
         raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
     if not isinstance(classes, int) or classes < 2 or (classes > 2 and loss.name != "logistic"):
         raise ParameterError("classes must be 2 or, with the logistic loss (softmax), more.")
+    asked = Inference.of(inference)
     shape = ProblemShape(
         dim=dim,
         loss=loss,
@@ -236,12 +237,12 @@ def plan(
         confidence=confidence,
         tolerance=goal.tolerance,
         seconds=shape.seconds(n, here.costs) if timed else None,
-        errors=_errors(outline.problem, here.mu, inference, effect, budget),
+        errors=_errors(outline.problem, here.mu, asked.share, effect, budget),
         coefficients=None
         if schema is None
-        else coefficient_forecast(schema, loss.name, outline.problem, budget, inference),
+        else coefficient_forecast(schema, loss.name, outline.problem, budget, asked),
         unit="record" if schema is None or schema.person is None else "person",
-        accuracy=AccuracyForecast.of(n, dim, budget, inference)
+        accuracy=AccuracyForecast.of(n, dim, budget, asked.share)
         if (chosen.name, loss.name, classes, target) == ("adapt", "logistic", 2, None)
         else None,
     )
@@ -317,7 +318,7 @@ def _wishes(
 def _errors(
     problem: Problem, mu: float, share: float, effect: float | None, budget: Budget
 ) -> ExpectedErrors | None:
-    require_inferable(problem, Inference(share).share)
+    require_inferable(problem, share)
     if effect is not None and not (share and 0.0 < effect < math.inf):
         raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
     if not share:

@@ -87,7 +87,7 @@ def work(case: Case, source: Any, scheduler: str, model: sv.Model, path: Path, r
     else:
         options: dict[str, Any] = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "ledger": ledger}
         if case.place == "Dask":
-            options["dask"] = scheduler
+            options["reading"] = sv.ReadOptions(dask=scheduler)
         sv.fit(source, SCHEMA, method=case.method, resume=resume, **options).save(done)
 
 

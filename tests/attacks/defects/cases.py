@@ -273,14 +273,16 @@ def tables(aim: str, seed: int, persons: bool) -> str:
                 relation=relation,
                 method=method,
                 inference=0.3,
-                invalid="zero",
+                reading=sv.ReadOptions(invalid="zero"),
                 simulate=seed,
                 **terms,
             )
             said = [json.dumps(model.result.to_dict()).encode(), str(model.result).encode()]
             if aim == "two":
                 budget = sv.Budget(1.0, 1e-5, relation)
-                found = evaluation.evaluate(model, table, budget=budget, simulate=0, invalid="zero", **terms)
+                found = evaluation.evaluate(
+                    model, table, budget=budget, simulate=0, reading=sv.ReadOptions(invalid="zero"), **terms
+                )
                 said.append(repr(found).encode())
         return said
 

@@ -99,7 +99,15 @@ def _figure(draw: Draw, name: str, shape: str, odds: str) -> Pair:
         def ask() -> Reading:
             with listening() as listener:
                 model = Model(classes, shape, odds)
-                FIGURES[name](model, rows, y, budget=BUDGET, ledger=ledger, invalid="zero", **options)
+                FIGURES[name](
+                    model,
+                    rows,
+                    y,
+                    budget=BUDGET,
+                    ledger=ledger,
+                    reading=sv.ReadOptions(invalid="zero"),
+                    **options,
+                )
             return Reading(answers=listener.answers)
 
         return charging(ledger, ask)

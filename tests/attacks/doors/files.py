@@ -32,7 +32,7 @@ def _fitted(path: Path, schema: sv.Schema, answered: bool) -> Reading:
             epsilon=BUDGET.epsilon,
             delta=BUDGET.delta,
             method=look,
-            invalid="zero",
+            reading=sv.ReadOptions(invalid="zero"),
             ledger=ledger,
             clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         )

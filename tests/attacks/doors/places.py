@@ -200,7 +200,7 @@ def _figure(draw: Draw) -> Pair:
                     y,
                     budget=budget,
                     ledger=ledger,
-                    invalid="zero",
+                    reading=sv.ReadOptions(invalid="zero"),
                     groups=own + keys if first else keys + own,
                     persons=others + 1,
                     **options,

@@ -196,7 +196,7 @@ def tables(draw: Draw, folder: Path) -> None:
         place = folder / "data.parquet"
         _write_parquet(place, rows, list(fields))
         place.write_bytes(smudged(draw, place.read_bytes()) if draw.random() < 0.7 else place.read_bytes())
-    guarded(lambda: read(place, schema, invalid=str(draw.choice(["zero", "raise"]))))
+    guarded(lambda: read(place, schema, how=sv.ReadOptions(invalid=str(draw.choice(["zero", "raise"])))))
 
 
 def _write_parquet(place: Path, rows: list[list[str]], names: list[str]) -> None:

@@ -150,7 +150,7 @@ def test_a_row_that_is_not_determined_carries_no_number_in_any_form(tmp_path: Pa
     """Where nothing is seen above the noise, and where all but one level is."""
     path, schema = claims(tmp_path, '"north", "south", "west"')
     for epsilon in (0.02, 3.0):
-        terms = {"delta": 1e-6, "inference": 0.3, "simulate": 1, "anyway": True}
+        terms = {"delta": 1e-6, "inference": sv.Inference(0.3, anyway=True), "simulate": 1}
         model = sv.fit(path, schema, epsilon=epsilon, **terms)
         for options in ({}, {"exp": True}, {"simultaneous": True}, {"within": 5.0}):
             summary = model.summary(**options)
@@ -274,7 +274,7 @@ def test_persons_have_robust_errors_of_their_own() -> None:
     copies = sv.Records.from_arrays(np.tile(X, (10, 1)), np.tile(y, 10), labels=(-1, 1), groups=keys)
     large = sv.Budget(10.0, 1e-6)
     grouped = sv.minimize(sv.Risk(copies, Logistic()), budget=large, inference=0.5, simulate=0)
-    single = sv.minimize(risk, budget=large, inference=0.5, robust=True, simulate=0)
+    single = sv.minimize(risk, budget=large, inference=sv.Inference(0.5, robust=True), simulate=0)
     assert grouped.summary().robust
     assert grouped.spending["score moment"] > 0.0
     errors = [np.array([line.error for line in made.summary().lines]) for made in (grouped, single)]
@@ -297,7 +297,7 @@ def test_errors_are_robust_where_the_loss_is_no_likelihood_or_when_asked() -> No
         kinds[name] = sv.minimize(made, budget=BUDGET, inference=0.3, simulate=0)
     assert not kinds["logistic"].summary().robust
     assert kinds["savage"].summary().robust
-    asked = sv.minimize(risk, budget=BUDGET, inference=0.3, robust=True, simulate=0)
+    asked = sv.minimize(risk, budget=BUDGET, inference=sv.Inference(0.3, robust=True), simulate=0)
     assert asked.spending.get("score moment", 0.0) > 0.0
     regression = sv.Risk(problems.regression(n=2000), PseudoHuber())
     assert sv.minimize(regression, budget=BUDGET, inference=0.3, simulate=0).summary().robust

@@ -20,13 +20,19 @@ LARGEST_SHARE = 0.9
 @final
 @dataclass(frozen=True)
 class Inference:
-    """`share` of the budget is kept for standard errors; `robust` ones hold whether or not the model does.
+    """What is kept of the budget for standard errors, tests and intervals.
 
-    `design` makes the terms that answers are asked in from the released means of the columns, where these are
-    not the columns themselves."""
+    Args:
+        share: The part of the budget.
+        robust: Whether standard errors are to hold where the model does not.
+        anyway: Whether to spend it even where no coefficient is expected to be determined: `fit` refuses it.
+        design: Makes the terms that answers are asked in from the released means of the columns, where these
+            are not the columns themselves; `fit` makes it from the schema.
+    """
 
     share: float = 0.0
     robust: bool = False
+    anyway: bool = False
     design: Callable[[Vector], Design] | None = None
 
     def __post_init__(self) -> None:
@@ -37,9 +43,9 @@ class Inference:
             )
 
     @classmethod
-    def of(cls, asked: float | Inference, *, robust: bool = False) -> Inference:
+    def of(cls, asked: float | Inference) -> Inference:
         """A part of the budget as a request; one that is a request already stays."""
-        return asked if isinstance(asked, Inference) else cls(asked, robust)
+        return asked if isinstance(asked, Inference) else cls(asked)
 
     def design_for(self, problem: Problem, means: Vector) -> Design | None:
         """The terms to ask in, by released means: as said, or those of columns declared to be indicators."""

@@ -60,9 +60,12 @@ class Case:
         return self.kind.schema(self.meaning, self.persons)
 
     @property
+    def counted(self) -> dict[str, Any]:
+        return {"persons": PEOPLE} if self.schema.person else {}
+
+    @property
     def options(self) -> dict[str, Any]:
-        counted = {"persons": PEOPLE} if self.schema.person else {}
-        return {"invalid": self.invalid, **counted}
+        return {"invalid": self.invalid, **self.counted}
 
 
 @dataclass(frozen=True)
@@ -425,7 +428,12 @@ def _tied(case: Case, table: Table) -> dict[str, Any]:
 def _evaluated(case: Case, told: dict[str, Any]) -> Reading:
     with listening() as listener:
         evaluation.accuracy(
-            Kinked(), **told, budget=BUDGET, ledger=sv.Ledger(BUDGET, unit="person"), **case.options
+            Kinked(),
+            **told,
+            budget=BUDGET,
+            ledger=sv.Ledger(BUDGET, unit="person"),
+            reading=sv.ReadOptions(invalid=case.invalid),
+            **case.counted,
         )
     return Reading(answers=listener.answers)
 
