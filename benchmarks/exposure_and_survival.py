@@ -94,7 +94,11 @@ def found(setting: Setting, number: int) -> list[dict[str, Any]]:
     table, target, truth = drawn(setting, number)
     unit = {"person": "who"} if setting.persons else {}
     schema = sv.Schema.from_dict({**unit, "columns": COLUMNS, "target": target})
-    budget: dict[str, Any] = {"epsilon": setting.epsilon, "delta": 1e-6, "inference": sv.Inference(0.3, anyway=True)}
+    budget: dict[str, Any] = {
+        "epsilon": setting.epsilon,
+        "delta": 1e-6,
+        "inference": sv.Inference(0.3, anyway=True),
+    }
     noise = zlib.crc32(f"{setting} {number}".encode())
     model = sv.fit(table, schema, simulate=noise, method=setting.method, **budget)
     plain = plain_errors(setting.kind, table) if number < FIRST + COMPARED else {}

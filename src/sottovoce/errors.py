@@ -17,10 +17,36 @@ AccuracyWarning, a UserWarning: public numbers say that what is paid for will te
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Advice(NamedTuple):
+    """An argument to pass, as a message spells it: `name="value"`, or as `spelled` says."""
+
+    argument: str
+    value: str
+    spelled: str = ""
+
+    @property
+    def python(self) -> str:
+        return self.spelled or f'{self.argument}="{self.value}"'
+
+
+BLANK = Advice("invalid", "zero")
+TIGHT = Advice("calibration", "tight")
+MAJORIZE = Advice("method", "majorize")
 
 
 class SottovoceError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of every error this library raises on purpose.
+
+    `argument` names the argument that is outside its domain, where there is one; `advice` are arguments that
+    the message tells to pass. Another front can so say both in its own words."""
+
+    def __init__(self, message: str = "", *, argument: str = "", advice: tuple[Advice, ...] = ()) -> None:
+        super().__init__(message)
+        self.argument = argument
+        self.advice = advice
 
 
 class DataError(SottovoceError, ValueError):

@@ -141,7 +141,7 @@ def fit(
     promise = promised(budget, epsilon, delta, relation)
     how, asked = checked_reading(reading), Inference.of(inference)
     if not isinstance(about, About):
-        raise ParameterError('about must be About, for example About(purpose="a test").')
+        raise ParameterError('about must be About, for example About(purpose="a test").', argument="about")
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     aim = schema.target

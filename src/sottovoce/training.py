@@ -16,7 +16,7 @@ from sottovoce.accounting.checks import writable
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, origin_of
 from sottovoce.accounting.resume import Resume
-from sottovoce.errors import BudgetExceeded, DataError, LedgerError, ParameterError
+from sottovoce.errors import TIGHT, Advice, BudgetExceeded, DataError, LedgerError, ParameterError
 from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.base import Goal, Method
@@ -81,19 +81,28 @@ def minimize(
     counts 0 in every sum), n, shapes, bounds and all arguments being public; with a Result to start from,
     they and all that its runs released are `result.guarantee`-DP."""
     if not isinstance(budget, Budget):
-        raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
+        raise ParameterError(
+            "budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).", argument="budget"
+        )
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
-        raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
+        raise ParameterError(
+            "confidence must be a number strictly between 0 and 1, for example 0.99.", argument="confidence"
+        )
     if not isinstance(method, str | Method):
-        raise ParameterError('method must be a name such as "adapt" or a method object.')
+        raise ParameterError('method must be a name such as "adapt" or a method object.', argument="method")
     if tolerance is not None and not isinstance(tolerance, Tolerance):
-        raise ParameterError("tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.")
+        raise ParameterError(
+            "tolerance must be a Tolerance, for example Tolerance(gradient=0.03), or None.",
+            argument="tolerance",
+        )
     writable("purpose", purpose)
     problem = risk.problem
     if problem.counted and budget.relation is Relation.ZERO_OUT:
         raise ParameterError(
             "under zero-out the number of persons may not be counted: one of them would change it. Declare "
-            "it, from what is public: Records.from_arrays(..., groups=keys, persons=20_000)."
+            "it, from what is public: Records.from_arrays(..., groups=keys, persons=20_000).",
+            argument="persons",
+            advice=(Advice("persons", "20000", "Records.from_arrays(..., groups=keys, persons=20_000)"),),
         )
     choice = choose(method, problem, tolerance)
     chosen = choice.method
@@ -110,7 +119,9 @@ def minimize(
         chosen.require_tolerance(goal)
     noise = noise_for(simulate)
     if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).")
+        raise ParameterError(
+            "ledger must be a Ledger: Ledger(cap), or Ledger.open(path, dataset=...).", argument="ledger"
+        )
     origin = start.origin if isinstance(start, Result) else origin_of(start)
     if origin is not None:
         _require_counted(origin, ledger, simulated=noise.simulated)
@@ -265,11 +276,12 @@ def goal_for(
     try:
         chosen = Calibration(calibration)
     except ValueError:
-        raise ParameterError('calibration must be "tight" or "published".') from None
+        raise ParameterError('calibration must be "tight" or "published".', argument="calibration") from None
     if chosen is Calibration.PUBLISHED and not method.published:
         raise ParameterError(
             f"method {method.name!r} is not the paper's and has no published calibration. "
-            'Use calibration="tight", or a method such as "2opt-ls".'
+            'Use calibration="tight", or a method such as "2opt-ls".',
+            advice=(TIGHT,),
         )
     if tolerance is not None and chosen is Calibration.PUBLISHED and tolerance.curvature is None:
         tolerance = replace(tolerance, curvature=math.sqrt(tolerance.gradient))
@@ -308,5 +320,7 @@ def _starting_point(start: Vector | Result | None, problem: Problem, risk: Exact
     except (TypeError, ValueError, OverflowError):
         weights = np.full(problem.dim, np.nan)
     if weights.shape != (problem.dim,) or not np.all(np.isfinite(weights)):
-        raise ParameterError(f"start must be {problem.dim} finite numbers that do not depend on the data.")
+        raise ParameterError(
+            f"start must be {problem.dim} finite numbers that do not depend on the data.", argument="start"
+        )
     return problem.within_limit(weights)

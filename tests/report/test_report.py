@@ -262,7 +262,12 @@ def test_green_is_for_a_promise_that_bought_something_and_who_was_held_out_is_pr
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = sv.fit(
-                frame, schema, epsilon=epsilon, delta=1e-5, inference=sv.Inference(0.5, anyway=True), evaluate=0.25
+                frame,
+                schema,
+                epsilon=epsilon,
+                delta=1e-5,
+                inference=sv.Inference(0.5, anyway=True),
+                evaluate=0.25,
             )
         page = render(model.result, card=model.card())
         leads[epsilon] = 'class="lead plain"' in page

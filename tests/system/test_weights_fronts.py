@@ -255,7 +255,7 @@ def test_the_command_line_weighs_as_the_schema_does(tmp_path: Path) -> None:
             app, ["fit", str(csv), *schema, *common, *wrong, "-o", str(tmp_path / "no.json")]
         )
         assert isinstance(refused.exception, sv.errors.SottovoceError), refused.output
-        assert words in in_words_of_the_command_line(str(refused.exception))
+        assert words in in_words_of_the_command_line(refused.exception, {})
 
 
 def test_softmax_takes_the_schemas_weights(tmp_path: Path) -> None:

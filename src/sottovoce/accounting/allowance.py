@@ -20,7 +20,7 @@ from sottovoce.accounting.events import (
 )
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.store import Grant, Totals
-from sottovoce.errors import BudgetExceeded, ParameterError, UnsupportedEvent
+from sottovoce.errors import Advice, BudgetExceeded, ParameterError, UnsupportedEvent
 
 
 @final
@@ -58,7 +58,8 @@ def new_grant(
     if poisson and relation is not Relation.ZERO_OUT:
         raise UnsupportedEvent(
             "a Poisson batch has a price under zero-out alone. Nothing was released. Draw batches of fixed "
-            'size, or count under Budget(..., relation="zero-out").'
+            'size, or count under Budget(..., relation="zero-out").',
+            advice=(Advice("relation", "zero-out", 'Budget(..., relation="zero-out")'),),
         )
     return Grant(uuid.uuid4().hex, event, currency.price(event), lattice_units(event), run, run_id, journal)
 

@@ -37,7 +37,8 @@ class Budget:
         if delta >= 1.0:
             raise ParameterError(
                 f"delta must lie strictly between 0 and 1, got {delta:g}. "
-                "Take it well below one over the number of records."
+                "Take it well below one over the number of records.",
+                argument="delta",
             )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
@@ -61,6 +62,8 @@ def declared_delta(delta: float | str | None, n: int) -> float:
     found = _DELTA.fullmatch(delta)
     power = float(found[1] or 1.0) if found else 0.0
     if not 1.0 <= power <= 10.0:
-        raise ParameterError('delta as text must be "1/n" or "1/n^p" with p from 1 to 10, as in "1/n^1.1".')
+        raise ParameterError(
+            'delta as text must be "1/n" or "1/n^p" with p from 1 to 10, as in "1/n^1.1".', argument="delta"
+        )
     # one record would give delta = 1, which Budget refuses
     return math.nextafter(float(n) ** -power, 0.0) if n > 1 else 1.0

@@ -12,32 +12,37 @@ def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero, or ParameterError."""
     number = nonnegative(name, value)
     if number == 0.0:
-        raise ParameterError(f"{name} must be above 0, got {value!r}. Pass a finite positive number.")
+        raise ParameterError(
+            f"{name} must be above 0, got {value!r}. Pass a finite positive number.", argument=name
+        )
     return number
 
 
 def nonnegative(name: str, value: object) -> float:
     """`value` as a finite float at or above zero, or ParameterError."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(f"{name} must be a number, got {type(value).__name__}. Pass a float.")
+        raise ParameterError(
+            f"{name} must be a number, got {type(value).__name__}. Pass a float.", argument=name
+        )
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number < 0.0:
-        raise ParameterError(f"{name} must be finite and not negative, got {number!r}.")
+        raise ParameterError(f"{name} must be finite and not negative, got {number!r}.", argument=name)
     return number
 
 
 def writable(name: str, value: object) -> str:
     """`value` as text that files and pages can hold, or ParameterError: a byte that is no UTF-8 cannot."""
     if not isinstance(value, str):
-        raise ParameterError(f"{name} must be text, got {type(value).__name__}.")
+        raise ParameterError(f"{name} must be text, got {type(value).__name__}.", argument=name)
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise ParameterError(
-            f"{name} holds a byte that is no UTF-8, so that no file could hold it. Write it anew."
+            f"{name} holds a byte that is no UTF-8, so that no file could hold it. Write it anew.",
+            argument=name,
         ) from None
     return value
 
@@ -45,8 +50,10 @@ def writable(name: str, value: object) -> str:
 def whole(name: str, value: object) -> int:
     """`value` as an int of at least one, or ParameterError."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(f"{name} must be a whole number, got {type(value).__name__}. Pass an int.")
+        raise ParameterError(
+            f"{name} must be a whole number, got {type(value).__name__}. Pass an int.", argument=name
+        )
     number = int(value)
     if number < 1:
-        raise ParameterError(f"{name} must be at least 1, got {number}.")
+        raise ParameterError(f"{name} must be at least 1, got {number}.", argument=name)
     return number

@@ -22,7 +22,7 @@ from sottovoce.accounting.events import (
     PureEvent,
     SubsampledGaussianEvent,
 )
-from sottovoce.errors import ParameterError, UnsupportedEvent
+from sottovoce.errors import Advice, ParameterError, UnsupportedEvent
 
 Units: TypeAlias = int
 
@@ -169,10 +169,16 @@ def unpriced(event: object) -> UnsupportedEvent:
 def named(name: str, order: float | None) -> Currency:
     """The currency that a user or a file names."""
     if not isinstance(name, str):
-        raise ParameterError(f'currency must be "gdp" or "renyi", got {type(name).__name__}.')
+        raise ParameterError(
+            f'currency must be "gdp" or "renyi", got {type(name).__name__}.', argument="currency"
+        )
     if name == Gdp.name:
         if order is not None:
-            raise ParameterError('a gdp ledger has no order. Leave it out, or pass currency="renyi".')
+            raise ParameterError(
+                'a gdp ledger has no order. Leave it out, or pass currency="renyi".',
+                argument="order",
+                advice=(Advice("currency", "renyi"),),
+            )
         return Gdp()
     if name == "renyi":
         from sottovoce.accounting.renyi.currency import Renyi
@@ -182,4 +188,4 @@ def named(name: str, order: float | None) -> Currency:
                 "a renyi ledger needs its order from the start. best_order finds a good one."
             )
         return Renyi(order)
-    raise ParameterError(f'currency must be "gdp" or "renyi", got {name!r}.')
+    raise ParameterError(f'currency must be "gdp" or "renyi", got {name!r}.', argument="currency")

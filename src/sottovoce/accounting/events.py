@@ -121,7 +121,9 @@ class SubsampledGaussianEvent:
         try:
             object.__setattr__(self, "draw", Draw(self.draw))
         except ValueError:
-            raise ParameterError("draw must be a Draw: Draw.FIXED or Draw.POISSON.") from None
+            raise ParameterError(
+                "draw must be a Draw: Draw.FIXED or Draw.POISSON.", argument="draw"
+            ) from None
 
     @property
     def subject(self) -> str:
@@ -136,7 +138,7 @@ def _check_query(event: GaussianEvent | PureEvent | SubsampledGaussianEvent) -> 
         object.__setattr__(event, "query", QueryKind(event.query))
     except ValueError:
         known = ", ".join(query.name for query in QueryKind)
-        raise ParameterError(f"query must be a QueryKind, one of {known}.") from None
+        raise ParameterError(f"query must be a QueryKind, one of {known}.", argument="query") from None
 
 
 def _check_gaussian(event: GaussianEvent | SubsampledGaussianEvent) -> None:

@@ -17,7 +17,7 @@ from sottovoce.accounting.resume import Resume, part_of
 from sottovoce.accounting.run import Run
 from sottovoce.accounting.store import Grant, MemoryStore, Named, Store, Totals, held_by_others
 from sottovoce.accounting.wording import affordable, ledger_html
-from sottovoce.errors import ApprovalNeeded, BudgetExceeded, LedgerError, ParameterError
+from sottovoce.errors import Advice, ApprovalNeeded, BudgetExceeded, LedgerError, ParameterError
 
 
 @final
@@ -40,7 +40,9 @@ class Ledger(OnDisk):
         store: Store | None = None,
     ) -> None:
         if not isinstance(cap, Budget):
-            raise ParameterError("cap must be a Budget. Write Ledger(Budget(epsilon=1.0, delta=1e-6)).")
+            raise ParameterError(
+                "cap must be a Budget. Write Ledger(Budget(epsilon=1.0, delta=1e-6)).", argument="cap"
+            )
         self._cap = cap
         self._currency = named(currency, order)
         self._allowed = Allowance.of(cap, self._currency)
@@ -253,13 +255,17 @@ class Ledger(OnDisk):
         if unit_of(unit) != self._unit:
             raise LedgerError(
                 f"this ledger counts for every {self._unit} for life, and here each {unit} counts once. "
-                f"Nothing was released. Create another ledger with unit={unit!r}."
+                f'Nothing was released. Create another ledger with unit="{unit}".',
+                advice=(Advice("unit", unit),),
             )
         if run.budget.relation is not self.relation:
+            alike = Advice("relation", self.relation.value, f'Budget(..., relation="{self.relation.value}")')
             raise LedgerError(
                 f"this ledger counts under {self.relation.value!r} for life, the budget is under "
-                f"{run.budget.relation.value!r}. Nothing was released. Write Budget(..., "
-                f"relation={self.relation.value!r}), or charge another ledger."
+                f"{run.budget.relation.value!r}. Nothing was released. Write {alike.python}, or charge "
+                "another ledger.",
+                argument="relation",
+                advice=(alike,),
             )
 
     def _require_covered(self, run: Run, left: Totals) -> None:

@@ -52,7 +52,7 @@ class Relation(StrEnum):
         for relation in cls:
             if given in (relation.value, relation.filed, relation.words()):
                 return relation
-        raise ParameterError('relation must be "replace-one" or "zero-out".')
+        raise ParameterError('relation must be "replace-one" or "zero-out".', argument="relation")
 
 
 def unit_of(given: object) -> str:
@@ -60,7 +60,7 @@ def unit_of(given: object) -> str:
     for unit in UNITS:
         if given == unit:
             return unit
-    raise ParameterError('unit must be "record" or "person".')
+    raise ParameterError('unit must be "record" or "person".', argument="unit")
 
 
 def filed(stated: Guarantee | Preset) -> dict[str, Any]:

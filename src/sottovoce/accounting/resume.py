@@ -24,7 +24,9 @@ class Resume:
         if given is None or isinstance(given, Resume):
             return given
         if not isinstance(given, str) or not given:
-            raise ParameterError("resume must name a run, such as '3f9a', or be Resume(run, further=False).")
+            raise ParameterError(
+                "resume must name a run, such as '3f9a', or be Resume(run, further=False).", argument="resume"
+            )
         return cls(given)
 
 

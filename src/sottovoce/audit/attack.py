@@ -87,9 +87,13 @@ def audit_mechanism(
     With `gaussian` the claim is taken as mu-GDP at the mu that (epsilon, delta) is worth. Each bound is
     wrong, which is to say above the truth, with probability at most 1 - confidence."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 200:
-        raise ParameterError("runs must be a whole number of at least 200; thousands prove more.")
+        raise ParameterError(
+            "runs must be a whole number of at least 200; thousands prove more.", argument="runs"
+        )
     if not (isinstance(confidence, float) and 0.9 <= confidence < 1.0):
-        raise ParameterError("confidence must be a number from 0.9 to below 1, for example 0.999.")
+        raise ParameterError(
+            "confidence must be a number from 0.9 to below 1, for example 0.999.", argument="confidence"
+        )
     here, there = (
         np.array([attack(second, trial) for trial in range(runs // 2)]) for second in (False, True)
     )

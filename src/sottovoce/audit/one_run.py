@@ -98,9 +98,11 @@ def audit_one_run(
     With a `table` and its `schema`, as for `fit`, the canaries are planted among its rows and the run is
     charged to the `ledger`: it costs what a fit costs."""
     if isinstance(canaries, bool) or not isinstance(canaries, int) or not 100 <= canaries <= 20_000:
-        raise ParameterError("canaries must be a whole number from 100 to 20000.")
+        raise ParameterError("canaries must be a whole number from 100 to 20000.", argument="canaries")
     if not (isinstance(confidence, float) and 0.5 <= confidence < 1.0):
-        raise ParameterError("confidence must be a number from 0.5 to below 1, for example 0.95.")
+        raise ParameterError(
+            "confidence must be a number from 0.5 to below 1, for example 0.95.", argument="confidence"
+        )
     if (table is None) != (schema is None) or (table is None and ledger is not None):
         raise ParameterError("a table, its schema, and a ledger if there is one, go together.")
     tossed = np.random.default_rng(coins).integers(0, 2, canaries) == 1

@@ -63,7 +63,9 @@ class Layout:
         """A copy of the module with these weights in it, in the module's own precision."""
         flat = torch.from_numpy(np.array(weights, dtype=np.float64))
         if flat.shape != (self.dim,):
-            raise ParameterError(f"weights must hold {self.dim} numbers, in one dimension.")
+            raise ParameterError(
+                f"weights must hold {self.dim} numbers, in one dimension.", argument="weights"
+            )
         built = copy.deepcopy(template)
         held = dict(built.named_parameters())
         with torch.no_grad():

@@ -22,7 +22,7 @@ from sottovoce.autodiff.settings import Settings
 from sottovoce.autodiff.terms import Loss, Terms
 from sottovoce.data.persons import Persons
 from sottovoce.data.sealed import Sealed
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import BLANK, DataError, ParameterError
 from sottovoce.kernels.sums import checked_weights
 from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.regularizers import L2, Regularizer
@@ -83,7 +83,7 @@ class TorchRisk(Sealed):
         persons: int | None = None,
     ) -> None:
         if invalid not in ("raise", "zero"):
-            raise ParameterError('invalid must be "raise" or "zero".')
+            raise ParameterError('invalid must be "raise" or "zero".', argument="invalid")
         settings = Settings.of(
             gradient_clip=gradient_clip,
             curvature_clip=curvature_clip,
@@ -96,7 +96,9 @@ class TorchRisk(Sealed):
             device=device,
         )
         if not isinstance(regularizer, Regularizer):
-            raise ParameterError("regularizer must be an object such as regularizers.L2(1e-3).")
+            raise ParameterError(
+                "regularizer must be an object such as regularizers.L2(1e-3).", argument="regularizer"
+            )
         check_module(module, loss)
         self._settings = settings
         self._regularizer = regularizer
@@ -118,7 +120,8 @@ class TorchRisk(Sealed):
             raise DataError(
                 "the module or the loss raises an error on an example, for instance at a label past its last "
                 "class; the message is withheld, as it may quote data. Clean the data, or pass "
-                'invalid="zero": then such an example counts for nothing.'
+                'invalid="zero": then such an example counts for nothing.',
+                advice=(BLANK,),
             )
 
     @property
@@ -300,7 +303,9 @@ class TorchRisk(Sealed):
     def trials(self, w: Vector, directions: Matrix) -> Vector:
         """f(w) - f(w + p_j) by clipped differences, for each row p_j. Exact: for the data's owner only."""
         if np.ndim(directions) != 2 or len(directions) < 1:
-            raise ParameterError(f"directions must have shape (J, {self.dim}) with J at least 1.")
+            raise ParameterError(
+                f"directions must have shape (J, {self.dim}) with J at least 1.", argument="directions"
+            )
         return np.array([self.along(w, p).decrease(1.0) for p in directions])
 
     def along(self, w: Vector, direction: Vector) -> TorchLine:

@@ -56,9 +56,9 @@ class Settings:
         if hessian_lipschitz is None:
             hessian_lipschitz = given["curvature_clip"] ** 2 / given["gradient_clip"]
         if given["curvature"] not in ("auto", "matrix", "products"):
-            raise ParameterError('curvature must be "auto", "matrix" or "products".')
+            raise ParameterError('curvature must be "auto", "matrix" or "products".', argument="curvature")
         if given["dtype"] not in (torch.float64, torch.float32):
-            raise ParameterError("dtype must be torch.float64 or torch.float32.")
+            raise ParameterError("dtype must be torch.float64 or torch.float32.", argument="dtype")
         given["device"] = _device(given["device"])
         return cls(
             smoothness=_positive("smoothness", smoothness),
@@ -83,7 +83,9 @@ class Settings:
 
 def _positive(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-100 < value < math.inf:
-        raise ParameterError(f"{name} must be a positive finite number, chosen without looking at the data.")
+        raise ParameterError(
+            f"{name} must be a positive finite number, chosen without looking at the data.", argument=name
+        )
     return float(value)
 
 
@@ -93,4 +95,6 @@ def _device(asked: Any) -> torch.device:
     try:
         return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise ParameterError('device must be one that PyTorch knows, such as "cpu" or "cuda".') from None
+        raise ParameterError(
+            'device must be one that PyTorch knows, such as "cpu" or "cuda".', argument="device"
+        ) from None

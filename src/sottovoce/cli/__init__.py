@@ -93,15 +93,16 @@ def main() -> None:
     """Exit codes: see `ExitCode`."""
     _spare_addresses()
     raise_on_signals()
+    command: Any = None
     try:
         words = [word for word in sys.argv[1:] if word != "--log-json"]
         command = typer.main.get_command(application(*words[:1]))
         command(default_map=_defaults(command))
     except SottovoceError as error:
         from sottovoce.cli.output import shown_safely
-        from sottovoce.cli.wording import in_words_of_the_command_line
+        from sottovoce.cli.wording import in_words_of_the_command_line, options_of
 
-        said = in_words_of_the_command_line(" ".join(str(error).split()))
+        said = in_words_of_the_command_line(error, {} if command is None else options_of(command))
         _tell(type(error).__name__, shown_safely(said), code_of(error), shown_safely(standing()))
     except Interrupted as signal:
         said = standing() or "nothing was charged."

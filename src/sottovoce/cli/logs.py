@@ -47,7 +47,7 @@ def begin(form: str = "") -> None:
     if not chosen:
         return
     if chosen not in ("text", "json"):
-        raise ParameterError(f"{VARIABLE} must be text or json.")
+        raise ParameterError(f"{VARIABLE} must be text or json.", argument=VARIABLE)
     handler = ToStandardError()
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(AsJson() if chosen == "json" else plain)

@@ -94,5 +94,5 @@ def units_of(given: list[str]) -> dict[str, float]:
         except ValueError:
             found[name] = 0.0
         if not name or not found[name] > 0.0:
-            raise ParameterError("per must be a column and a number above 0, such as age=10.")
+            raise ParameterError("per must be a column and a number above 0, such as age=10.", argument="per")
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from typing import Any
+
+from sottovoce.errors import SottovoceError
 
 _CREATE = "`sottovoce ledger create FILE --dataset NAME --epsilon E --delta D`"
 _PHRASES = (
@@ -17,7 +19,6 @@ _PHRASES = (
     ("verify(path, anchor=result)", "`sottovoce ledger verify FILE --anchor MODEL`"),
     ("sottovoce.accounting.adopt(path)", "`sottovoce ledger adopt FILE`"),
     ("Tolerance(gradient=..., curvature=...)", "--tolerance and --curvature"),
-    ("Records.from_arrays(..., groups=keys, persons=20_000)", "--persons 20000"),
     ("persons counts the people named by groups: pass groups too", "--persons needs --person COLUMN"),
     ("best_order finds a good one", "Add --order 32, or a smaller one where epsilon is above 3"),
     ("Use Result.save to write one", "Name one, or a model file from `sottovoce fit`"),
@@ -28,25 +29,34 @@ _PHRASES = (
     ("accuracy or auc, which", "--accuracy or --auc, which"),
     ("pass schema and inference=0.3", "add --schema FILE and --inference 0.3"),
     ("cap=Budget(...)", "--epsilon and --delta"),
-    ("tolerance.gradient must", "--tolerance must"),
-    ("tolerance.curvature must", "--curvature must"),
 )
-_NAMES = (
-    "loss|invalid|method|relation|persons|person|currency|order|inference|evaluate|simulate|tolerance|unit|"
-    "curvature|confidence|strength|regularizer|calibration|delimiter|classes|effect"
-)
-_PATTERNS = (
-    (r"Tolerance\(gradient=([\d.]+)\)", r"--tolerance \1"),
-    (r"Budget\(\.\.\., relation='([a-z-]+)'\)", r"--relation \1"),
-    (rf"\b({_NAMES})=[\"']?([\w.-]*\w)[\"']?", r"--\1 \2"),
-    (rf"^({_NAMES}|epsilon|delta)(?= must|, a part| as text)", r"--\1"),
-)
+"""Ways out that are a command, or several options, here."""
+
+_PARTS = {"tolerance.gradient": "tolerance", "tolerance.curvature": "curvature"}
+"""Fields of objects that are options of their own here."""
 
 
-def in_words_of_the_command_line(message: str) -> str:
-    """The message with options in place of arguments of Python."""
+def options_of(command: Any) -> dict[str, str]:
+    """The option of each argument, of a command and of those below it."""
+    found = {
+        parameter.name: max(parameter.opts, key=len)
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    }
+    for inner in getattr(command, "commands", {}).values():
+        found |= options_of(inner)
+    return found
+
+
+def in_words_of_the_command_line(error: SottovoceError, options: dict[str, str]) -> str:
+    """What the error says, with options in place of arguments of Python."""
+    message = " ".join(str(error).split())
+    for one in error.advice:
+        named = options.get(one.argument, f"--{one.argument.replace('_', '-')}")
+        message = message.replace(one.python, f"{named} {one.value}")
+    name = _PARTS.get(error.argument, error.argument)
+    if name in options and message.startswith(error.argument):
+        message = options[name] + message.removeprefix(error.argument)
     for python, option in _PHRASES:
         message = message.replace(python, option)
-    for pattern, option in _PATTERNS:
-        message = re.sub(pattern, option, message)
     return message

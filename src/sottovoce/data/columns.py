@@ -373,7 +373,8 @@ def declared_number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST_BOUND:
         raise ParameterError(
             f"{what} must be numbers, neither beyond {LARGEST_BOUND:g}. "
-            "Take them from what is known without the data."
+            "Take them from what is known without the data.",
+            argument=what,
         )
     return float(value)
 

@@ -193,7 +193,8 @@ def _client(client: Any) -> Any:
             return default_client()
     if not isinstance(client, Client):
         raise ParameterError(
-            "client must be a distributed.Client; start one with distributed.Client(scheduler_address)."
+            "client must be a distributed.Client; start one with distributed.Client(scheduler_address).",
+            argument="client",
         )
     return client
 

@@ -101,7 +101,9 @@ def _cut_alike(weights: Any, X: Any) -> list[Any]:
     import dask.array as da
 
     if not isinstance(weights, da.Array) or weights.ndim != 1:
-        raise ParameterError("sample_weight must be a dask array of one dimension, as y.")
+        raise ParameterError(
+            "sample_weight must be a dask array of one dimension, as y.", argument="sample_weight"
+        )
     if X.chunks[0] != weights.chunks[0] and not np.isnan(sum(X.chunks[0]) + sum(weights.chunks[0])):
         weights = weights.rechunk((X.chunks[0],))
     if X.numblocks[0] != weights.numblocks[0]:

@@ -54,7 +54,8 @@ def spelled_as(form: str | None) -> re.Pattern[str]:
     named = parts[1::2]
     if not {"Y", "m", "d"} <= {*named} or len({*named}) < len(named) or not {*named} <= {*_DIRECTIVES}:
         raise ParameterError(
-            'format must name %Y, %m and %d, and may name %H, %M and %S, each once: "%d.%m.%Y".'
+            'format must name %Y, %m and %d, and may name %H, %M and %S, each once: "%d.%m.%Y".',
+            argument="format",
         )
     found = [re.escape(parts[0])]
     for name, rest in zip(named, parts[2::2], strict=True):

@@ -59,7 +59,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             return self.schema
         if isinstance(self.schema, str | os.PathLike):
             return Schema.load(self.schema)
-        raise ParameterError("schema must be a Schema or the path of a schema file.")
+        raise ParameterError("schema must be a Schema or the path of a schema file.", argument="schema")
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

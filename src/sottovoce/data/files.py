@@ -160,7 +160,9 @@ def training(table: Table, aim: Target, persons: int | None, how: ReadOptions) -
         constant=True,
         **table.weighing,
         invalid=how.invalid,
-    ).of_persons(table.keys, persons or table.records, how.invalid, table.quota, alone=table.records is not None)
+    ).of_persons(
+        table.keys, persons or table.records, how.invalid, table.quota, alone=table.records is not None
+    )
 
 
 def require_one_weighing(schema: Schema, sample_weight: Any) -> None:

@@ -64,14 +64,18 @@ def checked_delimiter(delimiter: str) -> str:
     """One character; a tab also as the two characters that a command line passes on."""
     plain = "\t" if delimiter == "\\t" else delimiter
     if not isinstance(plain, str) or len(plain) != 1 or not plain.isascii() or plain in '"\r\n\0':
-        raise ParameterError(r'delimiter must be one character, such as "," or ";", or \t for a tab.')
+        raise ParameterError(
+            r'delimiter must be one character, such as "," or ";", or \t for a tab.', argument="delimiter"
+        )
     return plain
 
 
 def checked_decimal(decimal: str) -> str:
     """A point, or a comma."""
     if decimal not in (".", ","):
-        raise ParameterError('decimal, the mark before the fraction of a number, must be "." or ",".')
+        raise ParameterError(
+            'decimal, the mark before the fraction of a number, must be "." or ",".', argument="decimal"
+        )
     return decimal
 
 

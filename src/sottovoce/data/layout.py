@@ -119,7 +119,9 @@ def checked_indicators(declared: Any, columns: int, constant: bool) -> tuple[tup
     if not constant:
         raise ParameterError("indicators are those of X beside its constant column: declare constant=True.")
     if members.dtype.kind not in "iu" or members.ndim != 2 or members.shape[1] != 2:
-        raise ParameterError("indicators must be pairs (start, stop) of column numbers.")
+        raise ParameterError(
+            "indicators must be pairs (start, stop) of column numbers.", argument="indicators"
+        )
     flat = members.ravel()
     if (
         flat[0] < 0
@@ -129,6 +131,7 @@ def checked_indicators(declared: Any, columns: int, constant: bool) -> tuple[tup
     ):
         raise ParameterError(
             f"indicators must be in order, apart and not empty, within the {columns - 1} columns of X before "
-            "the constant."
+            "the constant.",
+            argument="indicators",
         )
     return tuple((start, stop) for start, stop in members.tolist())

@@ -14,7 +14,9 @@ MOST_WORKERS = 1024
 
 def require_rule_for_invalid(invalid: str) -> None:
     if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
-        raise ParameterError('invalid must be "raise" (refuse the data) or "zero" (blank the row).')
+        raise ParameterError(
+            'invalid must be "raise" (refuse the data) or "zero" (blank the row).', argument="invalid"
+        )
 
 
 @final
@@ -51,7 +53,8 @@ class ReadOptions:
         counted = isinstance(self.workers, int) and not isinstance(self.workers, bool)
         if self.dask not in (None, "local") or not counted or not 1 <= self.workers <= MOST_WORKERS:
             raise ParameterError(
-                f"workers must be from 1 to {MOST_WORKERS}, started here: name no scheduler."
+                f"workers must be from 1 to {MOST_WORKERS}, started here: name no scheduler.",
+                argument="workers",
             )
 
     @property
@@ -67,7 +70,9 @@ class ReadOptions:
 
 def checked_reading(reading: ReadOptions) -> ReadOptions:
     if not isinstance(reading, ReadOptions):
-        raise ParameterError('reading must be ReadOptions, for example ReadOptions(invalid="zero").')
+        raise ParameterError(
+            'reading must be ReadOptions, for example ReadOptions(invalid="zero").', argument="reading"
+        )
     return reading
 
 

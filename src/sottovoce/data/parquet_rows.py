@@ -64,7 +64,7 @@ def bounded(
         raise ParameterError("the schema declares no target. Add a [target] section.")
     require_plain(declared_columns)
     if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
-        raise ParameterError("memory must be a whole number of bytes, at least 0.")
+        raise ParameterError("memory must be a whole number of bytes, at least 0.", argument="memory")
     folder = spool_folder(spool)
     radius = checked_radius(radius)
     require_rule_for_invalid(invalid)

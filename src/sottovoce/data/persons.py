@@ -27,7 +27,7 @@ from sottovoce.data.cell import number, spelled, text_of
 from sottovoce.data.cells import Coded, one_by_one
 from sottovoce.data.frames import series_column
 from sottovoce.data.sealed import Sealed
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import BLANK, Advice, DataError, ParameterError
 
 MOST_ROWS = 2**30
 """Rows that all persons may have together: how many there are is private, so rounding allows for these."""
@@ -102,13 +102,16 @@ class Persons(Sealed):
         if lenient and declared is None:
             raise ParameterError(
                 'with invalid="zero" the number of persons may not be counted: a missing key would change '
-                "it. Declare it, from what is public: persons=20_000."
+                "it. Declare it, from what is public: persons=20_000.",
+                argument="persons",
+                advice=(BLANK, Advice("persons", "20000", "persons=20_000")),
             )
         keys = read_keys(groups, rows)
         if not lenient and any(key is None for key in keys):
             raise DataError(
                 "some rows have no person's key, or one that is neither text nor a number. Clean them, "
-                'or pass invalid="zero": they then count nothing.'
+                'or pass invalid="zero": they then count nothing.',
+                advice=(BLANK,),
             )
         if rows > MOST_ROWS:
             raise DataError(f"persons may have at most {MOST_ROWS} rows together.")
@@ -123,7 +126,9 @@ class Persons(Sealed):
                 raise DataError("no row has a person's key.")
             return cls(owners, starts, counted, declared=False, quota=quota)
         if isinstance(declared, bool) or not isinstance(declared, Integral) or declared < 1:
-            raise ParameterError("persons, how many there are, must be a whole number of at least 1.")
+            raise ParameterError(
+                "persons, how many there are, must be a whole number of at least 1.", argument="persons"
+            )
         if counted > declared:
             raise DataError("there are more persons than declared. Declare an upper bound that is public.")
         return cls(owners, starts, int(declared), declared=True, quota=quota, alone=alone)

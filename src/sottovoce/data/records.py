@@ -109,7 +109,7 @@ class Records(Doors, Declared, Sealed):
         radius = checked_radius(radius)
         declared = declaration_of(labels, target)
         if not isinstance(intercept, bool | np.bool_):
-            raise ParameterError("intercept must be True or False.")
+            raise ParameterError("intercept must be True or False.", argument="intercept")
         require_rule_for_invalid(invalid)
         table = _table_of(X)
         nonzeros = checked_nonzeros(nonzeros)

@@ -62,7 +62,8 @@ class Schema:
             raise ParameterError("a schema needs one or more columns, each Numeric(...) or Categorical(...).")
         if self.target is not None and not isinstance(self.target, Target):
             raise ParameterError(
-                'target must be Target("name", classes=(...)) or Target("name", low=, high=).'
+                'target must be Target("name", classes=(...)) or Target("name", low=, high=).',
+                argument="target",
             )
         survival = None if self.target is None else self.target.survival
         if survival is not None:
@@ -147,7 +148,8 @@ class Schema:
             for pair in pairs
         ):
             raise ParameterError(
-                'interactions must be pairs of two declared columns, such as [["age", "sex"]].'
+                'interactions must be pairs of two declared columns, such as [["age", "sex"]].',
+                argument="interactions",
             )
         if len({frozenset(pair) for pair in pairs}) < len(pairs):
             raise ParameterError("an interaction is declared twice.")

@@ -99,7 +99,9 @@ def _survival_of(raw: object) -> Target:
 
 def table_of(raw: object, where: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
     if not isinstance(raw, Mapping):
-        raise ParameterError(f"{where} must be a table of names and values; Schema.template shows one.")
+        raise ParameterError(
+            f"{where} must be a table of names and values; Schema.template shows one.", argument=where
+        )
     for key in raw:
         if known is not None and key not in known:
             raise ParameterError(

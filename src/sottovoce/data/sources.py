@@ -19,7 +19,7 @@ from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.data.textfiles import csv_chunks, csv_names, with_points
-from sottovoce.errors import DataError, ParameterError, meant
+from sottovoce.errors import BLANK, DataError, ParameterError, meant
 from sottovoce.machine import memory_told
 
 Chunk: TypeAlias = tuple[int, Callable[[str], Any]]
@@ -222,7 +222,8 @@ class CsvSource(Source):
                 f"{os.fspath(self._path)} has a line that is no record: a quote is not closed in it, it has "
                 "another number of fields than the header, a carriage return within, or more than a mebibyte."
                 " A record is one line. Write line breaks within fields as spaces, convert the file to "
-                'Parquet, or read with invalid="zero": such a line is then a record without values.'
+                'Parquet, or read with invalid="zero": such a line is then a record without values.',
+                advice=(BLANK,),
             )
 
 

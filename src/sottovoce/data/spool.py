@@ -33,7 +33,8 @@ def spool_folder(spool: bool | str | os.PathLike[str]) -> Path | None:
         return Path(tempfile.gettempdir()) if spool else None
     if not isinstance(spool, str | os.PathLike) or not Path(spool).is_dir():
         raise ParameterError(
-            "spool must be True (the system's temporary folder), False or the path of a folder."
+            "spool must be True (the system's temporary folder), False or the path of a folder.",
+            argument="spool",
         )
     return Path(spool)
 

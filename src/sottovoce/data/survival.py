@@ -52,10 +52,14 @@ class Survival:
     def __post_init__(self) -> None:
         where = "survival: grid"
         if not isinstance(self.grid, list | tuple) or not 1 <= len(self.grid) <= MOST_INTERVALS:
-            raise ParameterError(f"{where} must hold the ends of 1 to {MOST_INTERVALS} intervals.")
+            raise ParameterError(
+                f"{where} must hold the ends of 1 to {MOST_INTERVALS} intervals.", argument=where
+            )
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in self.grid)
         if not numbers or any(not low < high < 1e30 for low, high in pairwise((0, *self.grid))):
-            raise ParameterError(f"{where} must hold numbers above 0, each larger than the one before.")
+            raise ParameterError(
+                f"{where} must hold numbers above 0, each larger than the one before.", argument=where
+            )
         object.__setattr__(self, "grid", tuple(map(float, self.grid)))
         object.__setattr__(self, "events", Classes.declare(self.events).labels)
         if len(self.events) != 2:

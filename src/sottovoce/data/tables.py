@@ -21,7 +21,7 @@ from sottovoce.data.reading import Reading
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
 from sottovoce.data.targets import Range
-from sottovoce.errors import DataError
+from sottovoce.errors import BLANK, DataError
 
 
 @final
@@ -150,7 +150,8 @@ def unusable_targets(usable: Mask, aim: Target, lenient: bool) -> Mask | None:
         )
         raise DataError(
             f"target {aim.name!r} holds a missing or undeclared value{wanted}. Clean the data, declare every "
-            'class, or read with invalid="zero" to blank such rows.'
+            'class, or read with invalid="zero" to blank such rows.',
+            advice=(BLANK,),
         )
     return ~usable
 
@@ -164,7 +165,8 @@ def _counts(
     if not lenient and np.isnan(counts).any():
         raise DataError(
             f"column {' or '.join(map(repr, schema.weighed_by))} holds a weight or an exposure that is "
-            'missing or no number. Clean the data, or read with invalid="zero": such rows then count nothing.'
+            'missing or no number. Clean the data, or read with invalid="zero": such rows then count nothing.',
+            advice=(BLANK,),
         )
     return counts
 
@@ -195,7 +197,8 @@ def require_valid(column: Any, schema: Schema, name: str) -> None:
             raise DataError(
                 f"column {name!r} is declared {kind} but a field of it is no {kind[2:]}. Clean the data, "
                 'say what means missing, missing = ["?"] in the schema, declare its categories, or read with '
-                'invalid="zero" to treat such fields as missing.'
+                'invalid="zero" to treat such fields as missing.',
+                advice=(BLANK,),
             )
 
 

@@ -28,16 +28,23 @@ class Classes:
     @classmethod
     def declare(cls, labels: Sequence[Label]) -> Classes:
         if not isinstance(labels, list | tuple | np.ndarray):
-            raise ParameterError('labels must be a tuple in a fixed order, such as (-1, 1) or ("no", "yes").')
+            raise ParameterError(
+                'labels must be a tuple in a fixed order, such as (-1, 1) or ("no", "yes").',
+                argument="labels",
+            )
         plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
         texts = all(isinstance(label, str) for label in plain)
         if not texts and not all(isinstance(label, int | float) and _is_finite(label) for label in plain):
-            raise ParameterError("labels must be all text or all finite numbers (booleans count as 0 and 1).")
+            raise ParameterError(
+                "labels must be all text or all finite numbers (booleans count as 0 and 1).",
+                argument="labels",
+            )
         distinct = set(plain) if texts else {number(label) for label in plain}
         if len(plain) < 2 or len(distinct) < len(plain):
             raise ParameterError(
                 "labels must be two or more, all distinct as float64 (1, 1.0 and True are one, and so are "
-                "some integers beyond 2^53: write such labels as text)."
+                "some integers beyond 2^53: write such labels as text).",
+                argument="labels",
             )
         return cls(plain)
 
@@ -73,7 +80,8 @@ class Range:
                 return cls(low, high)
         raise ParameterError(
             f"target must be (low, high), two numbers with low < high, neither beyond {LARGEST_TARGET:g}. "
-            "Change the unit if it must be larger."
+            "Change the unit if it must be larger.",
+            argument="target",
         )
 
     @property

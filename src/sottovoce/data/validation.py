@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sottovoce.data import cells
 from sottovoce.data.cell import Label
 from sottovoce.data.targets import Classes, Range
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import BLANK, DataError, ParameterError
 
 _RADIUS_RANGE = (1e-12, 1e12)
 
@@ -22,7 +22,10 @@ def checked_radius(radius: float) -> float:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(radius, bool | str) and low <= float(radius) <= high:
             return float(radius)
-    raise ParameterError(f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.")
+    raise ParameterError(
+        f"radius must be a number within [{low:g}, {high:g}]. Rescale the features instead.",
+        argument="radius",
+    )
 
 
 def require_plain(schema: Any) -> None:
@@ -38,7 +41,8 @@ def require_usable(usable: NDArray[np.bool_]) -> None:
     if not usable.all():
         raise DataError(
             "X, y or the weights hold NaN, infinity, an undeclared label or a row with more entries than "
-            'declared. Clean the data, declare every label, or pass invalid="zero" to blank such rows.'
+            'declared. Clean the data, declare every label, or pass invalid="zero" to blank such rows.',
+            advice=(BLANK,),
         )
 
 
@@ -46,7 +50,7 @@ def checked_nonzeros(nonzeros: int | None) -> int | None:
     if nonzeros is None:
         return None
     if isinstance(nonzeros, bool) or not isinstance(nonzeros, int | np.integer) or nonzeros < 1:
-        raise ParameterError("nonzeros must be a whole number of at least 1, or None.")
+        raise ParameterError("nonzeros must be a whole number of at least 1, or None.", argument="nonzeros")
     return int(nonzeros)
 
 
@@ -56,9 +60,14 @@ def checked_column_groups(groups: Any, columns: int) -> tuple[int, ...] | None:
         return None
     members = np.asarray(groups)
     if members.dtype.kind not in "iu" or members.shape != (columns,):
-        raise ParameterError(f"column_groups must hold a whole number for each of X's {columns} columns.")
+        raise ParameterError(
+            f"column_groups must hold a whole number for each of X's {columns} columns.",
+            argument="column_groups",
+        )
     if not np.array_equal(np.unique(members), np.arange(members.max() + 1)):
-        raise ParameterError("column_groups must be numbered 0, 1, 2, ... without a gap.")
+        raise ParameterError(
+            "column_groups must be numbered 0, 1, 2, ... without a gap.", argument="column_groups"
+        )
     return tuple(members.tolist())
 
 

@@ -28,7 +28,8 @@ def declared_cap(cap: float, values: Any) -> float | None:
         if not isinstance(cap, bool | str) and 1.0 / LARGEST_CAP <= float(cap) <= LARGEST_CAP:
             return None if values is None else float(cap)
     raise ParameterError(
-        f"weight_cap must be a number within [{1.0 / LARGEST_CAP:g}, {LARGEST_CAP:g}]. Rescale the weights."
+        f"weight_cap must be a number within [{1.0 / LARGEST_CAP:g}, {LARGEST_CAP:g}]. Rescale the weights.",
+        argument="weight_cap",
     )
 
 

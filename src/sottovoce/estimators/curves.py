@@ -33,7 +33,7 @@ LINEAR = "linear"
 
 def declared_model(model: Any) -> str:
     if not isinstance(model, str) or model not in MODELS:
-        raise ParameterError(f"model must be one of {', '.join(map(repr, MODELS))}.")
+        raise ParameterError(f"model must be one of {', '.join(map(repr, MODELS))}.", argument="model")
     return model
 
 

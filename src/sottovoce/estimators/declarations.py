@@ -48,7 +48,7 @@ def declared_classes(classes: Any, y: NDArray[Any]) -> NDArray[Any]:
         )
     if isinstance(classes, str):
         if classes != OBSERVED:
-            raise ParameterError('classes must be a tuple of labels, or "observed".')
+            raise ParameterError('classes must be a tuple of labels, or "observed".', argument="classes")
         found = _observed(y)
         if found.size < 2:
             raise DataError("y holds one class only; two or more classes are needed. Declare classes=(...).")
@@ -102,7 +102,9 @@ def declared_loss(loss: str | Loss) -> Loss:
         return loss
     if isinstance(loss, str):
         return losses.by_text(loss)
-    raise ParameterError('loss must be a name such as "logistic" or "cauchy:0.2", or a loss object.')
+    raise ParameterError(
+        'loss must be a name such as "logistic" or "cauchy:0.2", or a loss object.', argument="loss"
+    )
 
 
 def declared_regularizer(regularizer: str | Regularizer, strength: float) -> Regularizer:
@@ -110,7 +112,7 @@ def declared_regularizer(regularizer: str | Regularizer, strength: float) -> Reg
         return regularizer
     if isinstance(regularizer, str):
         return regularizers.by_name(regularizer, strength)
-    raise ParameterError('regularizer must be "l2", "tukey" or a regularizer object.')
+    raise ParameterError('regularizer must be "l2", "tukey" or a regularizer object.', argument="regularizer")
 
 
 def declared_tolerance(tolerance: float | Tolerance | None) -> Tolerance | None:
@@ -122,7 +124,7 @@ def declared_tolerance(tolerance: float | Tolerance | None) -> Tolerance | None:
 
 def declared_flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} must be True or False.")
+        raise ParameterError(f"{name} must be True or False.", argument=name)
     return bool(value)
 
 
@@ -131,7 +133,9 @@ def declared_radius(radius: float) -> float:
     with suppress(OverflowError):
         if real and 0 < float(radius) < 1e300:
             return float(radius)
-    raise ParameterError("radius, the longest row that is not shrunk, must be a positive finite number.")
+    raise ParameterError(
+        "radius, the longest row that is not shrunk, must be a positive finite number.", argument="radius"
+    )
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:

@@ -41,7 +41,8 @@ def private_part(estimator: Any) -> tuple[str, PrivateLinear]:
         raise ParameterError(
             "estimator must be a PrivateClassifier, a PrivateRegressor or a Pipeline that ends in one, not "
             f"{_called(last, prefix.removesuffix('__'))}. Around it, meta-estimators fit or weigh records by "
-            "rules of their own, which no budget here covers."
+            "rules of their own, which no budget here covers.",
+            argument="estimator",
         )
     return prefix, last
 

@@ -67,7 +67,9 @@ def recalibrated(
             "event. Train one such model for each class, or fit the model again on new rows."
         )
     if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0.0 < bound <= LARGEST_BOUND:
-        raise ParameterError("bound, the largest score that counts as it is, must be above 0: 8.")
+        raise ParameterError(
+            "bound, the largest score that counts as it is, must be above 0: 8.", argument="bound"
+        )
     held = read(table, model.schema, checked_reading(reading))
     scores = row_products(held.features, model.weights)
     records = Records.from_arrays(

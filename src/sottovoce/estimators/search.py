@@ -113,7 +113,7 @@ class PrivateSearch(Publishable):
         for name in ("selection_share", "held_out"):
             share = getattr(self, name)
             if not (isinstance(share, float) and 0.0 < share < 1.0):
-                raise ParameterError(f"{name} must lie strictly between 0 and 1.")
+                raise ParameterError(f"{name} must lie strictly between 0 and 1.", argument=name)
         relation = Relation.of(self.relation)
         split = Split.of(len(labels), self.held_out, groups, persons, relation, sample_weight, self.simulate)
         test = split.test
@@ -259,7 +259,9 @@ def _settings(candidates: Any, known: set[str]) -> list[dict[str, Any]]:
     with suppress(Exception):
         settings = list(ParameterGrid(candidates))
     if not settings:
-        raise ParameterError("candidates must be a grid, name -> list of values, as in GridSearchCV.")
+        raise ParameterError(
+            "candidates must be a grid, name -> list of values, as in GridSearchCV.", argument="candidates"
+        )
     if unknown := sorted({name for setting in settings for name in setting} - known):
         raise ParameterError(
             f"the estimator has no parameter {unknown[0]!r}. Of a pipeline's step, write step__name."

@@ -36,7 +36,7 @@ class Summarized:
         known = getattr(self, "feature_names_in_", None) if names is None else names
         named = [f"x{place}" for place in range(features)] if known is None else [str(name) for name in known]
         if len(named) != features:
-            raise ParameterError(f"names must hold {features} names, one for each column.")
+            raise ParameterError(f"names must hold {features} names, one for each column.", argument="names")
         middle, reach = self._target_scale()
         scales = np.full(columns, reach / float(self.radius))
         offset = np.zeros(columns)

@@ -34,7 +34,9 @@ _ROUNDING = 1.0 - 1e-9
 def checked_share(share: float) -> float:
     """A share of the rows and of the budget, below half; 0 for none."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share < 0.5:
-        raise ParameterError("evaluate must be a share of rows and budget, at least 0 and below 0.5: 0.1.")
+        raise ParameterError(
+            "evaluate must be a share of rows and budget, at least 0 and below 0.5: 0.1.", argument="evaluate"
+        )
     return float(share)
 
 

@@ -179,7 +179,9 @@ def opened_test(
 ) -> Iterator[PrivateEvaluation]:
     """Refuse what can be refused, and open the run that pays, unless one that was opened before is given."""
     if not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
-        raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.95.")
+        raise ParameterError(
+            "confidence must be a number strictly between 0 and 1, for example 0.95.", argument="confidence"
+        )
     reading = checked_reading(reading)
     going_on = Resume.of(resume)
     if going_on is not None and not going_on.further:

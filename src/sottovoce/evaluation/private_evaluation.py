@@ -16,7 +16,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
 from sottovoce.data.targets import Range
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import BLANK, Advice, DataError, ParameterError
 from sottovoce.evaluation.figures import (
     ACCURACY,
     MAJORITY,
@@ -78,7 +78,8 @@ class PrivateEvaluation:
         if not self.lenient and (found < 0).any():
             raise DataError(
                 "y holds a label that is none of the model's classes. Clean the test set, or pass "
-                'invalid="zero": it then counts as the first class.'
+                'invalid="zero": it then counts as the first class.',
+                advice=(BLANK,),
             )
         return np.maximum(found, 0)
 
@@ -115,7 +116,10 @@ class PrivateEvaluation:
 
     def require_probabilities(self) -> None:
         if not hasattr(self.model, "predict_proba"):
-            raise ParameterError('this model gives no probabilities. Train it with loss="logistic".')
+            raise ParameterError(
+                'this model gives no probabilities. Train it with loss="logistic".',
+                advice=(Advice("loss", "logistic"),),
+            )
         self._require_shape(
             "predict_proba", (MADE_UP, len(self.classes)), "a row a record and a column a class."
         )
@@ -236,7 +240,8 @@ class PrivateEvaluation:
         if not self.lenient and not usable.all():
             raise DataError(
                 'y holds NaN or infinity. Clean the test set, or pass invalid="zero": it then counts as the '
-                "number of the range nearest to 0."
+                "number of the range nearest to 0.",
+                advice=(BLANK,),
             )
         self.require_predictions()
 
@@ -249,7 +254,9 @@ class PrivateEvaluation:
 
     def _require_ceiling(self, ceiling: float) -> None:
         if not (isinstance(ceiling, int | float) and 0.0 < ceiling < 1e6):
-            raise ParameterError("ceiling, the most that one record may count, must be positive.")
+            raise ParameterError(
+                "ceiling, the most that one record may count, must be positive.", argument="ceiling"
+            )
 
     def require_log_loss(self, ceiling: float) -> NDArray[np.intp]:
         """Refuse what needs no charge to refuse; the place of each label among the classes."""
@@ -260,7 +267,7 @@ class PrivateEvaluation:
     def require_calibration(self, bins: int) -> NDArray[np.intp]:
         """Refuse what needs no charge to refuse; the place of each label among the classes."""
         if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
-            raise ParameterError("bins must be a whole number from 1 to 1000.")
+            raise ParameterError("bins must be a whole number from 1 to 1000.", argument="bins")
         self.require_probabilities()
         return self.codes()
 

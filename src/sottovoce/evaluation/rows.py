@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sottovoce.data import cells, places
 from sottovoce.data.persons import Persons
-from sottovoce.errors import DataError
+from sottovoce.errors import BLANK, DataError
 
 MADE_UP = 2
 
@@ -44,7 +44,9 @@ def readable(X: Any, *, lenient: bool) -> Any:
         return X
     if not finite.all():
         raise DataError(
-            'X holds NaN or infinity. Clean the test set, or pass invalid="zero": such a row counts as zeros.'
+            'X holds NaN or infinity. Clean the test set, or pass invalid="zero": such a row counts as '
+            "zeros.",
+            advice=(BLANK,),
         )
     return X
 

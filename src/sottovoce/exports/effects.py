@@ -37,7 +37,7 @@ def marginal_effects(model: Model, table: Any, level: float = 0.95) -> Summary:
     if findings.outputs > 1:
         raise ParameterError("marginal effects are those of two classes, counts or numbers.")
     if not 0.0 < level < 1.0:
-        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
+        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.", argument="level")
     lines = average_effects(findings, model.terms(), _pairs(model.schema, table), _link(model), level)
     return Summary(
         lines=lines,

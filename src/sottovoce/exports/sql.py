@@ -38,7 +38,9 @@ class Case(NamedTuple):
 def to_sql(card: Scorecard, table: str) -> str:
     """SELECT the table's columns, the scores, the prediction and, where there are any, probabilities."""
     if not isinstance(table, str) or not table:
-        raise ParameterError('table must be the name of a table, such as "claims" or "schema.claims".')
+        raise ParameterError(
+            'table must be the name of a table, such as "claims" or "schema.claims".', argument="table"
+        )
     card.refuse_formats("SQL")
     writer = Writer(card)
     place = ".".join(map(identifier, table.split(".")))

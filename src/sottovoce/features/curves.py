@@ -68,7 +68,9 @@ def may_bend(model: str, schema: Schema, loss: Loss, *, inference: bool = False)
     declares curves where coefficients are inferred, or where the loss leaves nothing to choose by; else all
     that may bend."""
     if model not in MODELS:
-        raise ParameterError(f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}.")
+        raise ParameterError(
+            f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}.", argument="model"
+        )
     declared = declared_curves(schema)
     if model == "linear" and declared:
         raise ParameterError(

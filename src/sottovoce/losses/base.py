@@ -290,7 +290,7 @@ def checked_number(name: str, number: float, low: float, high: float, way_out: s
         shown = f"{name}={number}"
     else:
         return float(number)
-    raise ParameterError(f"{shown} must be a finite number in [{low:g}, {high:g}]. {way_out}")
+    raise ParameterError(f"{shown} must be a finite number in [{low:g}, {high:g}]. {way_out}", argument=shown)
 
 
 def checked_scale(name: str, number: float) -> float:

@@ -78,7 +78,8 @@ def class_weighted(loss: Loss, labels: tuple[object, ...] | None, weights: objec
     if labels is None or set(weights) != set(labels):
         raise ParameterError(
             "class_weights must give a weight to each declared label and to nothing else: "
-            "{label: weight, ...}."
+            "{label: weight, ...}.",
+            argument="class_weights",
         )
     negative, positive = (weights[label] for label in labels)
     found = ClassWeighted(loss, negative, positive)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sottovoce.errors import BudgetExceeded, ParameterError
+from sottovoce.errors import MAJORIZE, Advice, BudgetExceeded, ParameterError
 from sottovoce.methods.noise_account import START, NoiseAccount, Place
 from sottovoce.problem import LARGEST_MATRIX, Calibration
 from sottovoce.results.certificate import Certificate, Levels, norm_bound, scalar_margin, spectral_margin
@@ -240,7 +240,9 @@ class Method(ABC):
         """The tolerance of a run that cannot do without."""
         if goal.tolerance is None:
             raise ParameterError(
-                f'method "{self.name}" needs a tolerance, for example Tolerance(gradient=0.03).'
+                f'method "{self.name}" needs a tolerance, for example Tolerance(gradient=0.03).',
+                argument="tolerance",
+                advice=(Advice("tolerance", "0.03", "Tolerance(gradient=0.03)"),),
             )
         return goal.tolerance
 
@@ -255,7 +257,8 @@ class Method(ABC):
             )
         raise ParameterError(
             f'method "{self.name}" forms a Hessian and takes at most {LARGEST_MATRIX} weights, not '
-            f'{problem.dim}. Use method="majorize".'
+            f'{problem.dim}. Use method="majorize".',
+            advice=(MAJORIZE,),
         )
 
     @abstractmethod

@@ -66,15 +66,16 @@ class BatchDescent(Method):
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.looks < 1 or self.look_batch < 1:
-            raise ParameterError("steps, looks and look_batch must be at least 1.")
+            raise ParameterError("steps, looks and look_batch must be at least 1.", argument="steps")
         for name in ("look_share", "measure_share"):
             if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
         if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
             raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
         if not (isinstance(self.step_size, StepSize) and 0.0 < self.passes < math.inf):
             raise ParameterError(
-                "passes must be positive, and step_size a StepSize such as Adaptive(rate=0.05)."
+                "passes must be positive, and step_size a StepSize such as Adaptive(rate=0.05).",
+                argument="passes",
             )
 
     def batch(self, n: int) -> int:

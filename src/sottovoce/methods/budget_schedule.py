@@ -35,7 +35,7 @@ class Growing(BudgetSchedule):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.power <= 4.0:
-            raise ParameterError("power must lie between 0 (equal shares) and 4.")
+            raise ParameterError("power must lie between 0 (equal shares) and 4.", argument="power")
 
     def units(self, state: State, left: int, visit: int, visits: int) -> int:
         weights = [(number + 1) ** self.power for number in range(visit, max(visit + 1, visits))]

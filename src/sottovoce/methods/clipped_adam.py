@@ -79,7 +79,7 @@ class ClippedAdam(Method):
 
     def __post_init__(self) -> None:
         if self.steps < 1 or not (0.0 < self.passes < math.inf and 0.0 < self.rate < math.inf):
-            raise ParameterError("steps, passes and rate must be above 0.")
+            raise ParameterError("steps, passes and rate must be above 0.", argument="steps")
 
     def batch(self, n: int) -> int:
         """Examples in a batch."""

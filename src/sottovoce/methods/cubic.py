@@ -62,18 +62,22 @@ class Cubic(Method):
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.free_steps < 1 or self.averaged < 1:
-            raise ParameterError("steps, free_steps and averaged must be at least 1.")
+            raise ParameterError("steps, free_steps and averaged must be at least 1.", argument="steps")
         if self.passes < 3 * max(self.steps, self.free_steps) + 3:
-            raise ParameterError("passes must be at least 3 for every step and 3 more.")
+            raise ParameterError("passes must be at least 3 for every step and 3 more.", argument="passes")
         if not self.ladder or not all(0.0 < rung < 1.0 for rung in self.ladder):
             raise ParameterError(
-                "ladder must hold factors strictly between 0 and 1, for example (1/64, 1/4)."
+                "ladder must hold factors strictly between 0 and 1, for example (1/64, 1/4).",
+                argument="ladder",
             )
         for name in ("hessian_share", "trials_share", "measure_share", "fraction"):
             if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
         if not 0.0 < self.relaxation < 2.0:
-            raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+            raise ParameterError(
+                "relaxation must lie strictly between 0 and 2, else steps need not descend.",
+                argument="relaxation",
+            )
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.cubic_forecast import CubicForecaster

@@ -93,7 +93,9 @@ class ByProducts(Curvature):
 
     def __post_init__(self) -> None:
         if self.products < 1 or not 0.0 < self.measured < 1.0:
-            raise ParameterError("products must be at least 1 and measured strictly between 0 and 1.")
+            raise ParameterError(
+                "products must be at least 1 and measured strictly between 0 and 1.", argument="products"
+            )
 
     def look(
         self, state: State, here: Evidence, units: int, ask: Derivatives | None = None

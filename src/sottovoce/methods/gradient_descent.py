@@ -83,7 +83,7 @@ class GradientDescent(Method):
             raise ParameterError("steps and candidates must be at least 1.")
         for name in ("descent_share", "curvature_share"):
             if not 0.0 < getattr(self, name) < 1.0:
-                raise ParameterError(f"{name} must lie strictly between 0 and 1.")
+                raise ParameterError(f"{name} must lie strictly between 0 and 1.", argument=name)
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.gradient_descent_forecast import DescentForecaster

@@ -59,12 +59,15 @@ class Majorize(Method):
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise ParameterError("steps must be at least 1.")
+            raise ParameterError("steps must be at least 1.", argument="steps")
         for name in ("gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.")
+                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
         if not 0.0 < self.relaxation < 2.0:
-            raise ParameterError("relaxation must lie strictly between 0 and 2, else steps need not descend.")
+            raise ParameterError(
+                "relaxation must lie strictly between 0 and 2, else steps need not descend.",
+                argument="relaxation",
+            )
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.majorize_forecast import MajorizeForecaster

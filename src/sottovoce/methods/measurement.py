@@ -104,10 +104,10 @@ class LearnedMethod(Method):
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise ParameterError("steps must be at least 1.")
+            raise ParameterError("steps must be at least 1.", argument="steps")
         for name in ("moments_share", "gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) <= 0.2:
-                raise ParameterError(f"{name} must be above 0 and at most 0.2.")
+                raise ParameterError(f"{name} must be above 0 and at most 0.2.", argument=name)
 
     @abstractmethod
     def prepared(self, state: State, whole: int, kept: int) -> LearnedDescent:

@@ -61,4 +61,4 @@ class Adaptive(StepSize):
 
 def _require_positive(name: str, value: float) -> None:
     if not 0.0 < value < math.inf:
-        raise ParameterError(f"{name} must be a positive finite number.")
+        raise ParameterError(f"{name} must be a positive finite number.", argument=name)

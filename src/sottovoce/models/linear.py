@@ -47,7 +47,8 @@ class Risk(RiskOverSums):
     ) -> None:
         if not isinstance(records, Records):
             raise ParameterError(
-                "records must be a Records object. Build it with Records.from_arrays(X, y, ...)."
+                "records must be a Records object. Build it with Records.from_arrays(X, y, ...).",
+                argument="records",
             )
         if not isinstance(loss, Loss) or not isinstance(regularizer, Regularizer):
             raise ParameterError(

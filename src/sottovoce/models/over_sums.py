@@ -131,7 +131,9 @@ class RiskOverSums(Sealed, ABC):
         Summed as differences row by row: a difference of two sums would lose what short steps gain."""
         w = self._weights(w)
         if np.ndim(directions) != 2 or len(directions) < 1:
-            raise ParameterError(f"directions must have shape (J, {self.dim}) with J at least 1.")
+            raise ParameterError(
+                f"directions must have shape (J, {self.dim}) with J at least 1.", argument="directions"
+            )
         steps = np.stack([self._weights(p, "each direction") for p in directions])
         drops = self.sums.answer(self.bounds.step_drops(w, steps, np.ones(len(steps))))
         return np.asarray(drops + self.problem.relief(w, steps))

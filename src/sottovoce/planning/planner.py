@@ -191,11 +191,17 @@ def plan(
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
         raise ParameterError("n and dim must be whole numbers of at least 1.")
     if not isinstance(budget, Budget):
-        raise ParameterError("budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).")
+        raise ParameterError(
+            "budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).", argument="budget"
+        )
     if not 0.0 < confidence < 1.0:
-        raise ParameterError("confidence must be a number strictly between 0 and 1, for example 0.99.")
+        raise ParameterError(
+            "confidence must be a number strictly between 0 and 1, for example 0.99.", argument="confidence"
+        )
     if not isinstance(classes, int) or classes < 2 or (classes > 2 and loss.name != "logistic"):
-        raise ParameterError("classes must be 2 or, with the logistic loss (softmax), more.")
+        raise ParameterError(
+            "classes must be 2 or, with the logistic loss (softmax), more.", argument="classes"
+        )
     asked = Inference.of(inference)
     shape = ProblemShape(
         dim=dim,
@@ -320,7 +326,10 @@ def _errors(
 ) -> ExpectedErrors | None:
     require_inferable(problem, share)
     if effect is not None and not (share and 0.0 < effect < math.inf):
-        raise ParameterError("effect must be above 0 and goes with inference, the part of the budget for it.")
+        raise ParameterError(
+            "effect must be above 0 and goes with inference, the part of the budget for it.",
+            argument="effect",
+        )
     if not share:
         return None
     found = expected_errors(problem, mu, share, budget.relation)

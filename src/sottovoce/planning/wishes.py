@@ -69,7 +69,8 @@ def wish_for_accuracy(
         )
     if not 0.5 <= wanted < without <= 1.0:
         raise ParameterError(
-            f"{name} must be from 0.5 to below what a model without privacy has, which is at most 1."
+            f"{name} must be from 0.5 to below what a model without privacy has, which is at most 1.",
+            argument=name,
         )
     scale = AREA if area else 1.0
 
@@ -98,7 +99,7 @@ def wish_for_error(
             "inference=0.3."
         )
     if not 0.0 < wanted < math.inf:
-        raise ParameterError("standard_error must be a number above 0.")
+        raise ParameterError("standard_error must be a number above 0.", argument="standard_error")
 
     def error(epsilon: float) -> float:
         found = coefficient_forecast(schema, loss, problem, replace(budget, epsilon=epsilon), kept)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.errors import ParameterError
+from sottovoce.errors import TIGHT, ParameterError
 from sottovoce.privacy import sensitivity
 from sottovoce.privacy.charges import Facts, charge
 from sottovoce.problem import Calibration
@@ -144,7 +144,8 @@ class Bounds(ABC):
         if paper < tight * (1.0 - 1e-9):
             raise ParameterError(
                 f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
-                'radius, so its noise would not be private. Use calibration="tight".'
+                'radius, so its noise would not be private. Use calibration="tight".',
+                advice=(TIGHT,),
             )
         return max(paper, tight)
 

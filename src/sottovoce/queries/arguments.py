@@ -31,7 +31,7 @@ def vector(name: str, given: Any, dim: int) -> Vector:
         held = np.asarray(given)
         if held.dtype.kind in "biuf" and held.shape == (dim,):
             return np.array(held, dtype=np.float64)
-    raise ParameterError(f"{name} must hold {dim} real numbers, in one dimension.")
+    raise ParameterError(f"{name} must hold {dim} real numbers, in one dimension.", argument=name)
 
 
 def weights(given: Any, problem: Problem) -> Vector:
@@ -53,7 +53,10 @@ def line(given: Any, lengths: Any, dim: int) -> tuple[Vector, Vector]:
     with np.errstate(over="ignore", under="ignore"):
         tried = np.ldexp(numbers("lengths", lengths), exponent)
     if not np.all((tried > 0.0) & (tried < math.inf)):
-        raise ParameterError("lengths must be positive, and neither vanish nor overflow with the direction.")
+        raise ParameterError(
+            "lengths must be positive, and neither vanish nor overflow with the direction.",
+            argument="lengths",
+        )
     return scaled, np.asarray(tried)
 
 
@@ -70,7 +73,8 @@ def requirements(given: Any, count: int) -> Vector:
     held = numbers("required", given)
     if held.size != count or not np.all(np.abs(held) <= LARGEST_REQUIREMENT):
         raise ParameterError(
-            f"required must hold a number for each length, none beyond {LARGEST_REQUIREMENT:g}."
+            f"required must hold a number for each length, none beyond {LARGEST_REQUIREMENT:g}.",
+            argument="required",
         )
     return held
 
@@ -91,7 +95,9 @@ def numbers(name: str, given: Any) -> Vector:
 def units(given: Any) -> int:
     """Units of privacy as a plain int: a truth value or a fraction of a unit has no price."""
     if isinstance(given, bool) or not isinstance(given, Integral):
-        raise ParameterError(f"units must be a whole number, got {type(given).__name__}. Pass an int.")
+        raise ParameterError(
+            f"units must be a whole number, got {type(given).__name__}. Pass an int.", argument="units"
+        )
     return int(given)
 
 

@@ -49,7 +49,7 @@ class ClippedGradient(_OfExamples):
 
     def admitted(self, problem: Problem) -> Self:
         if not LOWEST <= self.clip <= HIGHEST:
-            raise ParameterError(f"clip must lie between {LOWEST:.3g} and {HIGHEST:.3g}.")
+            raise ParameterError(f"clip must lie between {LOWEST:.3g} and {HIGHEST:.3g}.", argument="clip")
         return super().admitted(problem)
 
     def length(self, problem: Problem) -> int:

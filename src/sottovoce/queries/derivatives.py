@@ -72,7 +72,7 @@ class LimitedGradient(AtWeights["Vector"]):
         if problem.matrix_free or not problem.limitable:
             raise ParameterError("slopes can be limited only of a convex loss without class weights.")
         if not 1e-6 * problem.slope <= self.limit <= problem.slope:
-            raise ParameterError("limit must be above 0 and at most the slope of the loss.")
+            raise ParameterError("limit must be above 0 and at most the slope of the loss.", argument="limit")
         return super().admitted(problem)
 
     def length(self, problem: Problem) -> int:
@@ -111,7 +111,9 @@ class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
         if cut and (problem.matrix_free or problem.outputs > 1):
             raise ParameterError("phi'' can be cut off only of a linear model with a single output.")
         if not self.ceiling > 0.0:
-            raise ParameterError("ceiling, the largest phi'' that counts, must be above 0.")
+            raise ParameterError(
+                "ceiling, the largest phi'' that counts, must be above 0.", argument="ceiling"
+            )
         return super().admitted(problem)
 
     def length(self, problem: Problem) -> int:

@@ -153,8 +153,10 @@ def checked_groups(groups: Indices | None, columns: int) -> Indices | None:
         return None
     members = np.asarray(groups)
     if members.dtype.kind not in "iu" or members.shape != (columns,):
-        raise ParameterError(f"groups must hold a whole number for each of the {columns} columns.")
+        raise ParameterError(
+            f"groups must hold a whole number for each of the {columns} columns.", argument="groups"
+        )
     found = np.unique(members)
     if not np.array_equal(found, np.arange(found.size)):
-        raise ParameterError("groups must be numbered 0, 1, 2, ... without a gap.")
+        raise ParameterError("groups must be numbered 0, 1, 2, ... without a gap.", argument="groups")
     return members.astype(np.intp)

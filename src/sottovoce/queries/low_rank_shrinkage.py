@@ -35,12 +35,16 @@ class LowRankShrinkage:
         directions = np.array(self.directions, dtype=np.float64)
         factors = np.array(self.factors, dtype=np.float64)
         if directions.ndim != 2 or factors.shape != directions.shape[1:]:
-            raise ParameterError("directions must be a matrix with a column for each of the factors.")
+            raise ParameterError(
+                "directions must be a matrix with a column for each of the factors.", argument="directions"
+            )
         if not np.all((factors >= 1e-6) & (factors <= 1.0)):
-            raise ParameterError("factors must lie between 1e-6 and 1.")
+            raise ParameterError("factors must lie between 1e-6 and 1.", argument="factors")
         lengths = np.linalg.norm(directions, axis=0)
         if not np.all(lengths <= _LONGEST):
-            raise ParameterError(f"directions must be finite and no longer than {_LONGEST:g}.")
+            raise ParameterError(
+                f"directions must be finite and no longer than {_LONGEST:g}.", argument="directions"
+            )
         for name, array in (("directions", directions), ("factors", factors)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)

@@ -45,16 +45,20 @@ class Preconditioner:
         low, high = _SCALES
         scale = np.array(self.scale, dtype=np.float64)
         if scale.ndim != 1 or scale.size < 1 or not np.all((scale >= low) & (scale <= high)):
-            raise ParameterError(f"scale must hold one number within [{low:g}, {high:g}] for each column.")
+            raise ParameterError(
+                f"scale must hold one number within [{low:g}, {high:g}] for each column.", argument="scale"
+            )
         if not low <= self.cap <= high or not 1.0 <= self.ceiling <= high:
-            raise ParameterError("cap must be above 0 and ceiling at least 1, both finite.")
+            raise ParameterError("cap must be above 0 and ceiling at least 1, both finite.", argument="cap")
         object.__setattr__(self, "scale", _sealed(scale))
         if self.shift is not None:
             self._set_shift(np.array(self.shift, dtype=np.float64))
         if self.turn is not None:
             turn = np.array(self.turn, dtype=np.float64)
             if turn.shape != (scale.size, scale.size) or not np.all(np.abs(turn) <= high):
-                raise ParameterError("turn must be a finite square matrix with a row for each column.")
+                raise ParameterError(
+                    "turn must be a finite square matrix with a row for each column.", argument="turn"
+                )
             object.__setattr__(self, "turn", _sealed(turn))
         if self.shrinkage is not None:
             self._require_fitting(self.shrinkage)
@@ -65,7 +69,9 @@ class Preconditioner:
 
     def _require_fitting(self, shrinkage: LowRankShrinkage) -> None:
         if not isinstance(shrinkage, LowRankShrinkage) or shrinkage.columns != self.columns:
-            raise ParameterError(f"shrinkage must be a LowRankShrinkage of {self.columns} columns.")
+            raise ParameterError(
+                f"shrinkage must be a LowRankShrinkage of {self.columns} columns.", argument="shrinkage"
+            )
         if self.turn is not None:
             raise ParameterError("a preconditioner is turned by a matrix or flattened, not both.")
 
@@ -74,7 +80,9 @@ class Preconditioner:
         if self.constant is None or not 0 <= self.constant < columns:
             raise ParameterError("shift centres through the constant column: name it, or centre nothing.")
         if shift.shape != (columns,) or not np.all(np.abs(shift) <= _SCALES[1]) or shift[self.constant]:
-            raise ParameterError("shift must hold a finite number for each column, 0 for the constant one.")
+            raise ParameterError(
+                "shift must hold a finite number for each column, 0 for the constant one.", argument="shift"
+            )
         object.__setattr__(self, "shift", _sealed(shift))
 
     @property

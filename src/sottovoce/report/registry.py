@@ -34,9 +34,11 @@ class Publication:
 
     def __post_init__(self) -> None:
         if self.sector and self.sector not in SECTORS:
-            raise ParameterError(f"sector must be one of {', '.join(SECTORS)}, as the registry has it.")
+            raise ParameterError(
+                f"sector must be one of {', '.join(SECTORS)}, as the registry has it.", argument="sector"
+            )
         if self.published and not re.fullmatch(r"\d{4}-\d\d-\d\d", self.published):
-            raise ParameterError("published must be a date such as 2026-11-18.")
+            raise ParameterError("published must be a date such as 2026-11-18.", argument="published")
 
 
 def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:

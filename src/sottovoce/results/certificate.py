@@ -191,7 +191,7 @@ def certifying_scale(dim: int, level: float, fraction: float) -> float:
 
     Typical is ||g~||^2 = ||g||^2 + d s^2, where the true norm is `fraction` of the tolerance."""
     if not 0.0 < fraction < 1.0:
-        raise ParameterError("fraction must lie strictly between 0 and 1.")
+        raise ParameterError("fraction must lie strictly between 0 and 1.", argument="fraction")
     low, high = 0.0, 1.0
     for _ in range(30):
         scale = 0.5 * (low + high)

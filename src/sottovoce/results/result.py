@@ -63,7 +63,10 @@ class Tolerance:
         for name in ("gradient", "curvature"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0.0 < value < LARGEST):
-                raise ParameterError(f"tolerance.{name} must be a positive finite number, for example 0.03.")
+                raise ParameterError(
+                    f"tolerance.{name} must be a positive finite number, for example 0.03.",
+                    argument=f"tolerance.{name}",
+                )
 
     def resolved(self, problem: Problem) -> Tolerance:
         """This tolerance with the default curvature filled in from public constants."""

@@ -168,7 +168,9 @@ def test_counts_of_persons_are_determined_where_the_plan_says_so(epsilon: float,
     """phi'' of a count is its expectation over `high`: uncut, its largest value would set the noise."""
     frame, schema = visits_of_persons(high)
     expected = {line.term: line.verdict for line in planned(schema, 5_912, epsilon).coefficients.lines}
-    model = sv.fit(frame, schema, epsilon=epsilon, delta=1e-6, inference=sv.Inference(0.3, anyway=True), simulate=1)
+    model = sv.fit(
+        frame, schema, epsilon=epsilon, delta=1e-6, inference=sv.Inference(0.3, anyway=True), simulate=1
+    )
     assert all(line.resolved for line in model.summary().lines)
     assert Verdict.NO not in expected.values()
     assert epsilon < 10.0 or set(expected.values()) == {Verdict.YES}

@@ -147,7 +147,8 @@ def dataset_name(given: object) -> str:
     if not 0 < len(name) <= LONGEST_NAME:
         raise ParameterError(
             f"dataset must be a name of 1 to {LONGEST_NAME} printable characters, such as 'claims-2026': "
-            "letters, digits, punctuation and single spaces."
+            "letters, digits, punctuation and single spaces.",
+            argument="dataset",
         )
     return name
 

@@ -74,7 +74,7 @@ class LedgerFile:
         try:
             self.path = os.path.realpath(str(Path(path)))
         except (TypeError, ValueError):
-            raise ParameterError("path must name a file, such as 'budget.db'.") from None
+            raise ParameterError("path must name a file, such as 'budget.db'.", argument="path") from None
         self._known = Chain()
         self._witness = Witness(self.path)
 

@@ -25,7 +25,7 @@ def day_of(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except (TypeError, ValueError):
-        raise ParameterError("expires must be a day such as '2027-12-31'.") from None
+        raise ParameterError("expires must be a day such as '2027-12-31'.", argument="expires") from None
 
 
 class OnDisk:

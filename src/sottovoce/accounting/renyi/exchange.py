@@ -86,7 +86,7 @@ def _discount(order: float, delta: float) -> float:
 
 def _probability(delta: float) -> float:
     if positive("delta", delta) >= 1.0:
-        raise ParameterError(f"delta must lie strictly between 0 and 1, got {delta:g}.")
+        raise ParameterError(f"delta must lie strictly between 0 and 1, got {delta:g}.", argument="delta")
     return float(delta)
 
 

@@ -86,9 +86,9 @@ class PaperMethod(Method):
 
     def __post_init__(self) -> None:
         if self.first_share is not None and not 0.0 < self.first_share < 1.0:
-            raise ParameterError("first_share must lie strictly between 0 and 1.")
+            raise ParameterError("first_share must lie strictly between 0 and 1.", argument="first_share")
         if not 0.0 < self.accuracy < 1.0:
-            raise ParameterError("accuracy must lie strictly between 0 and 1.")
+            raise ParameterError("accuracy must lie strictly between 0 and 1.", argument="accuracy")
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.paper.forecast import PaperForecaster

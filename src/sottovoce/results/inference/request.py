@@ -39,7 +39,8 @@ class Inference:
         share = self.share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share <= LARGEST_SHARE:
             raise ParameterError(
-                f"inference, a part of the budget, must be at least 0, at most {LARGEST_SHARE}."
+                f"inference, a part of the budget, must be at least 0, at most {LARGEST_SHARE}.",
+                argument="inference",
             )
 
     @classmethod

@@ -215,7 +215,7 @@ def summarized(
     feature may be off there, a number on its way from the middle of its declared range to an end, a category
     by being present. It is that of the terms unless given."""
     if not 0.0 < level < 1.0:
-        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
+        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.", argument="level")
     if exp and not terms.chances:
         raise ParameterError(
             "exp=True gives odds ratios of the logistic loss or rate ratios of counts. Leave it out."
@@ -258,7 +258,7 @@ def predicted(findings: LastAnswers, terms: UserTerms, rows: Matrix, level: floa
 
     With several outputs, those of the second, the third, ... against the first: rows by outputs - 1 by 3."""
     if not 0.0 < level < 1.0:
-        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.")
+        raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.", argument="level")
     coding = coded(terms, findings)
     estimate = OneStep.of(findings, coding.flat, coding.spread)
     several = findings.outputs > 1

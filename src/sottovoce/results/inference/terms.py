@@ -119,7 +119,9 @@ def named(terms: UserTerms, names: Sequence[str]) -> UserTerms:
     if len(given) == len(terms.names) - 1 and INTERCEPT in terms.names:
         given.insert(terms.names.index(INTERCEPT), INTERCEPT)
     if len(given) != len(terms.names):
-        raise ParameterError(f"names must hold {len(terms.names)} names, one for each column.")
+        raise ParameterError(
+            f"names must hold {len(terms.names)} names, one for each column.", argument="names"
+        )
     return replace(terms, names=tuple(given))
 
 
@@ -127,5 +129,7 @@ def checked_within(within: float) -> float:
     """A bound on what each feature alone moves the score by, from what is known without the data."""
     number = isinstance(within, int | float) and not isinstance(within, bool)
     if not number or not 0.0 < within <= 1e300:
-        raise ParameterError("within, a bound on every coefficient, must be finite and above 0.")
+        raise ParameterError(
+            "within, a bound on every coefficient, must be finite and above 0.", argument="within"
+        )
     return float(within)
