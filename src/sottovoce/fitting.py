@@ -176,7 +176,7 @@ def fit(
             return _risk(reader.records(declared), chosen, penalty)
 
         if bent and (apart := left_out(schema)) is not None:
-            read(apart)
+            reader.records(apart)
         risk = risk_over(coded(schema) if bent else schema)
         held = reader.parting if share else None
         n = risk.n if held is None else held.n

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -61,16 +60,17 @@ def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> Non
 def test_persons_are_held_out_whole_and_measured_for_persons(relation: str, declared: int | None) -> None:
     keys = np.array([f"p{number % 400}" for number in range(2_000)], dtype=object)
     held = table(2_000).append_column("who", pa.array(keys))
-    terms = {"person": "who", "persons": declared, "relation": relation}
+    terms = {"persons": declared, "relation": relation}
+    schema = SCHEMA.amended(person="who")
     ledger = sv.Ledger(sv.Budget(4.0, 1e-5, relation), unit="person")
-    model = sv.fit(held, SCHEMA, epsilon=4.0, delta=1e-5, evaluate=0.2, ledger=ledger, **terms)
+    model = sv.fit(held, schema, epsilon=4.0, delta=1e-5, evaluate=0.2, ledger=ledger, **terms)
     people = declared or 400
     assert model.result.guarantee.n == people - people // 5
     assert [figure.n for figure in model.figures] == [people // 5] * 4
     assert model.result.guarantee.unit == "person"
     assert ledger.units_spent > 0.99 * ledger.units_cap
     assert f"{people // 5} persons held out" in render(model.result, model.card())
-    parting = Parting.of(read(held, replace(SCHEMA, person="who")), 0.2, declared, "raise", 1)
+    parting = Parting.of(read(held, schema), 0.2, declared, sv.ReadOptions(), 1)
     assert all(len(set(parting.test[keys == key].tolist())) == 1 for key in set(keys))
     assert 0 < parting.test.sum() < 2_000
 

@@ -246,9 +246,9 @@ def test_a_list_is_read_cell_by_cell() -> None:
     """One real number or text in it does not change what the model is handed of the other rows."""
     X = [[1, 2], [3, 4], [2**53 + 1, 0]]
     for stranger in (1, 1.5, "1", "x", None):
-        rows = readable([[stranger, 2], *X[1:]], "zero")
+        rows = readable([[stranger, 2], *X[1:]], lenient=True)
         assert rows.dtype == np.float64
         assert rows[1:].tolist() == [[3.0, 4.0], [2.0**53, 0.0]]
     for ragged in ([[1, 2], [3]], ["ab", "cd"], [1, 2]):
         with pytest.raises(errors.DataError, match="type"):
-            readable(ragged, "zero")
+            readable(ragged, lenient=True)

@@ -165,7 +165,8 @@ def _counts(
     if not lenient and np.isnan(counts).any():
         raise DataError(
             f"column {' or '.join(map(repr, schema.weighed_by))} holds a weight or an exposure that is "
-            'missing or no number. Clean the data, or read with invalid="zero": such rows then count nothing.',
+            'missing or no number. Clean the data, or read with invalid="zero": such rows then count '
+            "nothing.",
             advice=(BLANK,),
         )
     return counts

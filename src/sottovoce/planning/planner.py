@@ -258,7 +258,7 @@ def plan(
             found,
             outline.problem,
             budget,
-            inference,
+            asked,
             schema,
             loss.name,
             {"accuracy": accuracy, "auc": auc},
@@ -300,7 +300,7 @@ def _wishes(
     found: Plan,
     problem: Problem,
     budget: Budget,
-    kept: float,
+    asked: Inference,
     schema: Schema | None,
     loss: str,
     accuracies: Mapping[str, float | None],
@@ -314,10 +314,10 @@ def _wishes(
         raise ParameterError("without_privacy goes with accuracy or auc, which are wanted beside it.")
     return (
         *(
-            wish_for_accuracy(value, without, found.n, found.dim, budget, kept, area=name == "auc")
+            wish_for_accuracy(value, without, found.n, found.dim, budget, asked.share, area=name == "auc")
             for name, value in named.items()
         ),
-        *(wish_for_error(*pair, schema, loss, problem, budget, kept) for pair in errors.items()),
+        *(wish_for_error(*pair, schema, loss, problem, budget, asked) for pair in errors.items()),
     )
 
 

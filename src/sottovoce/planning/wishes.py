@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sottovoce.accounting import Budget
     from sottovoce.data.schema import Schema
     from sottovoce.problem import Problem
+    from sottovoce.results.inference.request import Inference
 
 EPSILONS = (1e-3, 100.0)
 _OFF = 1.25
@@ -90,10 +91,16 @@ def wish_for_accuracy(
 
 
 def wish_for_error(
-    term: str, wanted: float, schema: Schema | None, loss: str, problem: Problem, budget: Budget, kept: float
+    term: str,
+    wanted: float,
+    schema: Schema | None,
+    loss: str,
+    problem: Problem,
+    budget: Budget,
+    asked: Inference,
 ) -> Wish:
     """Of the standard error of a declared column's coefficient, in the unit that summaries show."""
-    if schema is None or not kept:
+    if schema is None or not asked.share:
         raise ParameterError(
             "a standard error is of a declared column and takes a part of the budget: pass schema and "
             "inference=0.3."
@@ -102,7 +109,7 @@ def wish_for_error(
         raise ParameterError("standard_error must be a number above 0.", argument="standard_error")
 
     def error(epsilon: float) -> float:
-        found = coefficient_forecast(schema, loss, problem, replace(budget, epsilon=epsilon), kept)
+        found = coefficient_forecast(schema, loss, problem, replace(budget, epsilon=epsilon), asked)
         if found is None:
             raise ParameterError("there are too many weights for a forecast of standard errors.")
         lines = {line.term: line for line in found.lines}
