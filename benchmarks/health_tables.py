@@ -308,7 +308,11 @@ def prostate() -> Public:
 
 
 def fitted(public: Public, epsilon: float, seed: int, **more: Any) -> sv.Model:
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "inference": SHARE, "anyway": True}
+    budget: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "inference": sv.Inference(SHARE, anyway=True),
+    }
     return sv.fit(public.table, public.schema, simulate=seed, **budget, **more)
 
 

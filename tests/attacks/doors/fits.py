@@ -90,13 +90,13 @@ FITS: tuple[Fit, ...] = (
     Fit(
         "time to event, weighted",
         Schema(_LINES, _timed("logit"), weight="e", weight_cap=2.0),
-        {"method": "majorize", "inference": 0.3, "robust": True, "anyway": True},
+        {"method": "majorize", "inference": sv.Inference(0.3, robust=True, anyway=True)},
     ),
     *(
         Fit(
             f"exposure, {errors}",
             Schema(_LINES, Target("k", high=10, count=True, exposure="e", exposure_high=2.0)),
-            {"method": "majorize", "inference": 0.3, "robust": errors == "robust", "anyway": True},
+            {"method": "majorize", "inference": sv.Inference(0.3, robust=errors == "robust", anyway=True)},
         )
         for errors in ("robust", "plain")
     ),
@@ -150,14 +150,15 @@ def _fitted(fit: Fit, rows: list[Row], tape: list[Any], seed: int, played: bool,
     budget = fit.options["budget"]
     ledger = sv.Ledger(budget, unit="record" if fit.schema.person is None else "person")
     listener = Heard(seed, tape, played=played)
-    options = {"invalid": "zero", "simulate": 0, "dataset": "claims", **fit.options}
+    options = {"simulate": 0, "about": sv.About(dataset="claims"), **fit.options}
 
-    def run(table: Any, **more: Any) -> Reading:
+    def run(table: Any, **marks: str) -> Reading:
         sites = [mock.patch(site, return_value=listener) for site in NOISE_SITES]
         for site in sites:
             site.start()
         try:
-            model = sv.fit(table, fit.schema, ledger=ledger, **options, **more)
+            how = sv.ReadOptions(invalid="zero", **marks)  # type: ignore[arg-type]
+            model = sv.fit(table, fit.schema, ledger=ledger, reading=how, **options)
         finally:
             for site in sites:
                 site.stop()

@@ -65,7 +65,7 @@ def fitted(kind: str, epsilon: float, n: int = 6000) -> sv.Model:
     schema = sv.Schema.from_dict(
         {"columns": COLUMNS, "interactions": [["arm", "sex"]], "target": TARGETS[kind]}
     )
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "inference": 0.4, "anyway": True}
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "inference": sv.Inference(0.4, anyway=True)}
     return sv.fit(table(n), schema, method="majorize", simulate=3, **budget)
 
 
