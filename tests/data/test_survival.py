@@ -207,7 +207,8 @@ def test_where_nobody_tells_whose_records_these_are_the_promise_is_for_records(r
     assert (ledger.unit, alone.result.guarantee.unit) == ("record", "record")
     assert "person" not in str(alone.result.guarantee)
     people = table.assign(patient=np.arange(60) // 2)
-    named = sv.fit(people, schema, budget=budget, method="majorize", person="patient", persons=40)
+    told = schema.amended(person="patient")
+    named = sv.fit(people, told, budget=budget, method="majorize", persons=40)
     assert named.result.guarantee.unit == "person"
     with pytest.raises(sv.errors.LedgerError, match="person"):
         sv.fit(table, schema, budget=budget, method="majorize", ledger=sv.Ledger(budget, unit="person"))
