@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.data.records import Records
     from sottovoce.data.schema import Schema
     from sottovoce.estimators.linear import PrivateClassifier
-    from sottovoce.estimators.module import fit_torch
+    from sottovoce.estimators.module import fit_torch as fit_torch
     from sottovoce.estimators.regressor import PrivateRegressor
     from sottovoce.estimators.search import PrivateSearch
     from sottovoce.fitting import fit
@@ -62,6 +62,7 @@ _HOMES = {
 }
 _ROOMS = ("autodiff", "errors", "evaluation", "losses", "methods", "regularizers", "report")
 
+# `fit_torch` is named by itself: `from sottovoce import *` does without PyTorch.
 __all__ = [
     "About",
     "BoundedEncoder",
@@ -89,7 +90,6 @@ __all__ = [
     "errors",
     "evaluation",
     "fit",
-    "fit_torch",
     "losses",
     "methods",
     "minimize",
