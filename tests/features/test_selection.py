@@ -262,3 +262,16 @@ def test_a_spike_within_a_bin_makes_no_bend_large() -> None:
     bends = column.basis(np.linspace(-1.0, 1.0, 1001)) @ Shape.of(line, column, spiked).weights
     assert np.abs(bends).max() < 6.0
     assert np.abs(bends[0]).max() < 2.0
+
+
+@pytest.mark.parametrize("bins", [2, 5, 9, 64])
+@pytest.mark.parametrize("place", [0, -1])
+def test_knots_that_are_kept_apart_are_within_the_range(bins: int, place: int) -> None:
+    shares = np.full(bins, 0.05 / bins)
+    shares[place] += 0.95
+    piled = Marginal("x0", tuple(np.linspace(-1.0, 1.0, bins + 1).tolist()), tuple(shares.tolist()), 1e-6)
+    only = replace(LINES, columns=LINES.columns[:1])
+    for knots in (1, 4, 12):
+        column = curved(only, knots, (piled,), apart=True).columns[0]
+        assert isinstance(column, Spline)
+        assert len(column.knots) == knots
