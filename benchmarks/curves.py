@@ -107,7 +107,9 @@ def _tables(folder: Path, name: str) -> tuple[pd.DataFrame, pd.DataFrame, Any]:
 
 
 def standing(mine: list[float], other: list[float]) -> str:
-    """Ahead or behind by more than two standard errors of the difference, else level."""
+    """Ahead or behind by more than two standard errors of the difference, else level; of one run, nothing."""
+    if min(len(mine), len(other)) < 2:
+        return "one run"
     error = np.hypot(
         *(np.std(part, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else 0.0 for part in (mine, other))
     )
@@ -153,7 +155,8 @@ def page(rows: list[dict[str, Any]]) -> str:
                 judged = [standing(mine, part) if part else "" for part in rival]
                 cells = (table, f"{counts[table]:,}", f"{epsilon:g}", str(len(mine)), *shown, *judged)
                 lines.append(f"| {' | '.join(cells)} |")
-            if noisy := found.get("auto, exact noise"):
+        for table in sorted(counts):
+            if noisy := gathered(rows, table, relation).get("auto, exact noise"):
                 told = ", ".join(
                     f"{np.mean(noisy[e]):.4f} at {e:g} ({len(noisy[e])} runs)" for e in sorted(noisy)
                 )
