@@ -46,7 +46,7 @@ def test_no_record_of_the_table_touches_the_column_of_a_canary(tmp_path: Path, r
     tossed = np.arange(100) % 3 == 0
     slopes = []
     for seed in (0, 1):
-        found = planted.among(*written(tmp_path, seed), tossed, relation, "raise")
+        found = planted.among(*written(tmp_path, seed), tossed, relation, sv.ReadOptions())
         slopes.append(found.risk.gradient(np.zeros(found.risk.dim))[found.first : found.first + 100])
         assert (found.others, found.first, found.risk.dim) == (300, 1, 102)
     np.testing.assert_array_equal(*slopes)

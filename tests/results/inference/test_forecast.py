@@ -91,9 +91,9 @@ def test_a_plan_leads_with_standard_errors_and_counts_persons() -> None:
 
 def test_a_run_that_will_determine_nothing_is_refused_before_the_charge() -> None:
     ledger = sv.Ledger(sv.Budget(0.1, 1e-6))
-    terms: dict[str, Any] = {"epsilon": 0.1, "delta": 1e-6, "inference": 0.3, "ledger": ledger}
+    terms: dict[str, Any] = {"epsilon": 0.1, "delta": 1e-6, "ledger": ledger}
     with pytest.raises(ParameterError, match="anyway"):
-        sv.fit(table(500, 1), ILL, **terms)
+        sv.fit(table(500, 1), ILL, inference=0.3, **terms)
     assert not ledger.history
     model = sv.fit(table(500, 1), ILL, **terms, inference=sv.Inference(0.3, anyway=True), simulate=0)
     assert model.summary().nothing
