@@ -144,7 +144,8 @@ def technical(result: Result, card: Card) -> tuple[Answer, ...]:
             "changes of the model file are noticed by its checksum, and by a signature if there is one",
         ),
         Answer(
-            "3 Limitations", "; ".join(result.caveats) or "none beyond those that are not promised, above"
+            "3 Limitations",
+            f"{'the caveats on this page, and ' if result.caveats else ''}what is not promised, above",
         ),
         Answer("4 Whether these measures are the right ones", YOURS),
         Answer("5 Risk management, 9 monitoring", YOURS),
