@@ -20,8 +20,8 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.losses.base import Kind
 from sottovoce.losses.unbiased import LEAST_LIMIT
-from sottovoce.methods.adapt.expected_curvature import LOGISTIC
 from sottovoce.methods.expected_excess import sensitivity_of
+from sottovoce.methods.mean_curvature import LOGISTIC
 from sottovoce.queries import Gradient, LimitedGradient, Preconditioner
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 from sottovoce.methods.adapt.descent import share
 from sottovoce.methods.adapt.expected_curvature import expected_curvature
 from sottovoce.methods.expected_excess import sensitivity_of
+from sottovoce.methods.mean_curvature import mean_curvature
 from sottovoce.methods.measurement import LearnedDescent, LearnedMethod, in_learned_coordinates, note
 from sottovoce.methods.momentum_noise import in_user_weights, momentum_variance
-from sottovoce.methods.noise_propagation import expected_bend
 from sottovoce.methods.quadratic_model import QuadraticModel
 from sottovoce.methods.wide_coordinates import WideCoordinates, learned_twice
 from sottovoce.problem import matrix_fits
@@ -136,7 +136,7 @@ class AcceleratedDescent(LearnedDescent):
         """About what the noise of all steps leaves in the mean of the last points."""
         problem, spectrum = self.inside.problem, self.wide.spectrum
         deviation = math.sqrt(float(u @ u) / problem.outputs * float(spectrum.mean()))
-        bend = expected_bend(problem, deviation) * spectrum + max(0.0, problem.regularizer.curvature_high)
+        bend = mean_curvature(problem, deviation) * spectrum + max(0.0, problem.regularizer.curvature_high)
         left = momentum_variance(length, _MOMENTUM, scales, shares, bend)
         return in_user_weights(self.wide.preconditioner, float(left.mean()), problem.outputs)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from sottovoce.methods.designs import Design, Designer
 from sottovoce.methods.majorizers import Majorized, MajorizerShape
-from sottovoce.methods.noise_propagation import StepNoise, StepRecord, expected_bend, noise_along
+from sottovoce.methods.mean_curvature import mean_curvature
+from sottovoce.methods.noise_propagation import StepNoise, StepRecord, noise_along
 from sottovoce.methods.steps import Step, StepRule
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class AdaptiveDamping(StepRule):
             bend = self.record.multiple(rule.likely, 1.0) * rule.curvature
         else:
             deviation = math.sqrt(rule.variance(w, self.spectrum))
-            bend = expected_bend(problem, deviation) * self.spectrum
+            bend = mean_curvature(problem, deviation) * self.spectrum
         step_noises = [
             StepNoise(replace(rule, damping=damping).lengths, scale, bend) for damping, scale in self.passed
         ]

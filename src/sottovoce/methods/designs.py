@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from sottovoce.methods.majorizers import MajorizerShape, diagonal_lift, spectral_lift
-from sottovoce.methods.quadratic_model import QuadraticModel, movement
+from sottovoce.methods.mean_curvature import movement
+from sottovoce.methods.quadratic_model import QuadraticModel
 from sottovoce.problem import matrix_fits
 
 if TYPE_CHECKING:

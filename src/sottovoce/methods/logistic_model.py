@@ -29,8 +29,10 @@ _MISSPECIFIED = 0.002
 it falls with the square of 1 - limit. Chosen from exact minimizers on Adult, Covertype and IJCNN1: excess
 .00029, .00033 and .0005 at limit 1/2, .1 to .15 % of that gain; .00005, .00006 and .00014 at 3/4."""
 
-_GRID = np.linspace(-6.0, 6.0, 241)
-_MASS = np.exp(-0.5 * _GRID**2) / np.exp(-0.5 * _GRID**2).sum()
+NORMAL = np.linspace(-6.0, 6.0, 241)
+MASS = np.exp(-0.5 * NORMAL**2) / np.exp(-0.5 * NORMAL**2).sum()
+"""A standard normal variable in 241 points."""
+
 _SCALES = np.exp(np.linspace(-0.2, 2.2, 97))
 _STEPS_PER_E = 10
 _SMALLEST = 0.1
@@ -43,11 +45,12 @@ _FARTHEST = 19
 @final
 @dataclass(frozen=True)
 class LogOdds:
-    """`curvature`: mean phi'' at the true weights. `bias`, for each of `LIMITS`: the excess loss to expect of
-    the minimizer with slopes limited there. Under this model it is 0 down to 1/2, where limiting is weighing
-    by predictions; but models are never right."""
+    """`curvature` and `along`: mean phi'' at the true weights, across them and along them. `bias`, for each
+    of `LIMITS`: the excess loss to expect of the minimizer with slopes limited there. Under this model it is
+    0 down to 1/2, where limiting is weighing by predictions; but models are never right."""
 
     curvature: float
+    along: float
     bias: Vector
 
 
@@ -89,7 +92,7 @@ _SECANTS = np.full((_LAST_STEP - _FIRST_STEP + 1, _FARTHEST + 1, 2, LIMITS.size)
 
 @lru_cache(maxsize=128)
 def _at(step: int) -> LogOdds:
-    t = math.exp(step / _STEPS_PER_E) * _GRID
+    t = math.exp(step / _STEPS_PER_E) * NORMAL
     right = _sigmoid(t)
     lowest = _loss(1.0, t, right)
     bias = _MISSPECIFIED * (_loss(0.0, t, right) - lowest) * ((1.0 - LIMITS) / 0.5) ** 2
@@ -97,18 +100,19 @@ def _at(step: int) -> LogOdds:
     for place, limit in enumerate(LIMITS):
         if limit < LEAST_LIMIT:
             bias[place] += _loss(_scale_of_minimizer(wrong, t, right, limit), t, right) - lowest
-    return LogOdds(float(_MASS @ (right * (1.0 - right))), bias)
+    bends = MASS * right * (1.0 - right)
+    return LogOdds(float(bends.sum()), float(bends @ NORMAL**2), bias)
 
 
 def _between(step: int, part: int) -> Matrix:
     deviation = math.exp(step / _STEPS_PER_E)
-    t, reached = deviation * _GRID, part / _PARTS
+    t, reached = deviation * NORMAL, part / _PARTS
     right = _sigmoid(t)
     places = np.linspace(reached, 1.0, 9)
     weights = np.full(places.size, 1.0 / (places.size - 1))
     weights[[0, -1]] /= 2.0
     way = np.outer(places, t)
-    across = np.array([2.0 * weights @ (right * loss.second(way)) @ _MASS for loss in _LOSSES])
+    across = np.array([2.0 * weights @ (right * loss.second(way)) @ MASS for loss in _LOSSES])
     change = np.array([_pull(loss, reached, t, right) - _pull(loss, 1.0, t, right) for loss in _LOSSES])
     return np.stack([across, change / ((1.0 - reached) * deviation**2)])
 
@@ -117,19 +121,19 @@ def _pull(loss: Loss, scale: float, t: Vector, right: Vector) -> float:
     """How the limited loss pulls along the true log odds, at `scale` times them.
 
     The law is even: margins t of one label are as frequent as margins -t of the other, here as above."""
-    return float(-2.0 * (right * loss.first(scale * t) * t) @ _MASS)
+    return float(-2.0 * (right * loss.first(scale * t) * t) @ MASS)
 
 
 def _scale_of_minimizer(wrong: Matrix, t: Vector, right: Vector, limit: float) -> float:
     """By how much the minimizer stretches the true log odds with slopes cut off: where its slope is 0."""
-    ahead = np.flatnonzero(np.minimum(wrong, limit) @ (right * t * _MASS) <= 0.0)
+    ahead = np.flatnonzero(np.minimum(wrong, limit) @ (right * t * MASS) <= 0.0)
     return float(_SCALES[ahead[0] if ahead.size else -1])
 
 
 def _loss(scale: float, t: Vector, right: Vector) -> float:
     """Mean logistic loss of log odds `scale` times the true ones."""
     losses = right * np.logaddexp(0.0, -scale * t) + (1.0 - right) * np.logaddexp(0.0, scale * t)
-    return float(_MASS @ losses)
+    return float(MASS @ losses)
 
 
 def _sigmoid(t: Vector) -> Vector:

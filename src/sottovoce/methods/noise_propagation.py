@@ -16,17 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from sottovoce.methods.logistic_model import log_odds
 from sottovoce.results.inference.coefficient_noise import CoefficientNoise
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.problem import Problem
     from sottovoce.queries import Answer
-
-_LOGISTIC = "logistic"
-_TYPICAL_BEND = 0.8
-"""Mean phi'' near a minimizer in units of its supremum, for losses of residuals."""
 
 UNACCOUNTED = "the run was cut short before the noise of its steps was added up"
 UNFOLLOWED = "a step was taken where no gradient was asked for"
@@ -99,19 +93,6 @@ def noise_along(
         flat = [step_noise._replace(curvature=None) for step_noise in step_noises]
         common = variances(flat, weights)
     return CoefficientNoise.along(basis, found, outputs, common)
-
-
-def expected_bend(problem: Problem, deviation: float) -> float:
-    """Mean phi'' where linear predictors have this root mean square.
-
-    Scores of K classes that have it each differ by sqrt(2K/(K-1)) times as much, and a softmax bends about
-    4/K times as much as two classes. A loss of residuals has 0.8 of the most: gradients may tell better."""
-    classes = problem.outputs
-    if classes > 1:
-        return log_odds(deviation * math.sqrt(2.0 * classes / (classes - 1.0))).curvature * 4.0 / classes
-    if problem.loss == _LOGISTIC:
-        return log_odds(deviation).curvature
-    return _TYPICAL_BEND * problem.curvature_high
 
 
 @final

@@ -6,7 +6,6 @@ softmax, `residuals.ResidualCurvature` convex losses of residuals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, final
@@ -17,6 +16,7 @@ from sottovoce.methods.adapt.coordinates import Prior
 from sottovoce.methods.adapt.posterior import SecantCurvature
 from sottovoce.methods.expected_excess import sensitivity_of
 from sottovoce.methods.logistic_model import LIMITS, log_odds, secants
+from sottovoce.methods.mean_curvature import LOGISTIC, TYPICAL, movement, prior_deviation
 from sottovoce.queries import Gradient, LimitedGradient
 
 if TYPE_CHECKING:
@@ -26,15 +26,8 @@ if TYPE_CHECKING:
     from sottovoce.problem import Problem
     from sottovoce.queries import Queries, Query
 
-LOGISTIC = "logistic"
 _STEEPEST = 0.25
 """phi'' of the logistic loss at 0."""
-
-TYPICAL = 0.6
-"""Mean phi'' in units of its supremum, for losses without a model of their own."""
-
-_PRIOR = math.sqrt(2.0)
-"""Prior standard deviation of log odds."""
 
 _LEAST = 1e-3
 """No curvature is taken for less than this part of its supremum."""
@@ -69,10 +62,9 @@ class ExpectedCurvature:
     @property
     def prior(self) -> Prior:
         """What to expect before gradients are asked for."""
-        reach = self.problem.label_reach
-        deviation = 0.5 * reach if reach else _PRIOR
-        movement = (2.0 if reach else 1.2) * self.problem.slope
-        return Prior(deviation, deviation if reach else 1.0, self.at(deviation), movement)
+        deviation = prior_deviation(self.problem)
+        unit = deviation if self.problem.label_reach else 1.0
+        return Prior(deviation, unit, self.at(deviation), movement(self.problem))
 
     def sampling(self, sizes: Vector) -> Vector:
         """E phi'^2 over (E phi'')^2 where the predictor has these standard deviations: over n S, the variance
