@@ -21,7 +21,9 @@ from sottovoce.machine import MEGABYTE, require_memory
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.base import Goal, Method
 from sottovoce.methods.choice import chosen as choose
+from sottovoce.models.linear import Risk
 from sottovoce.models.staged import StagedRisk
+from sottovoce.models.warming import require_compiler
 from sottovoce.privacy.noise import entropy_for, noise_for
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.problem import Calibration, matrix_fits
@@ -135,6 +137,8 @@ def minimize(
             'Leave the ledger out, or open it with Ledger(cap, currency="renyi", order=...).'
         )
     require_memory(working_memory(problem), "this run, with its matrices of columns by columns,")
+    if isinstance(risk, Risk | StagedRisk):
+        require_compiler(problem.n)
     called = f"{chosen.name}: {purpose}" if purpose else chosen.name
     facts = {
         "problem": repr(problem),

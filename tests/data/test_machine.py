@@ -25,7 +25,7 @@ def undecided(monkeypatch):
     compiling._can_compile.cache_clear()
 
 
-@pytest.mark.parametrize("kilobytes", [420_000, 640_000])
+@pytest.mark.parametrize("kilobytes", [250_000, 640_000])
 def test_a_fit_without_addresses_ends_with_one_sentence_and_charges_nothing(kilobytes, tmp_path):
     write(tmp_path / "claims.csv", n=300)
     (tmp_path / "schema.toml").write_text(TWO.to_toml(), encoding="utf-8")
@@ -83,6 +83,19 @@ def test_memory_that_a_run_needs_is_counted_from_public_numbers_before_the_first
     with pytest.raises(ResourceError):
         sv.minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger)
     assert ledger.history == ()
+
+
+def test_many_records_are_not_computed_one_by_one_for_want_of_memory(undecided, monkeypatch):
+    rows = np.full((10, 2), 0.01)
+    risk = sv.Risk(sv.Records.from_arrays(rows, np.tile([-1, 1], 5), labels=(-1, 1)), sv.losses.Logistic())
+    ledger = sv.Ledger(sv.Budget(2.0, 1e-5))
+    monkeypatch.setattr(compiling, "address_space_left", lambda: 600 * machine.MEGABYTE)
+    monkeypatch.setattr(warming, "MOST_ONE_BY_ONE", 9)
+    with pytest.raises(ResourceError, match="compiler"):
+        sv.minimize(risk, budget=sv.Budget(1.0, 1e-6), ledger=ledger)
+    assert ledger.history == ()
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    warming.require_compiler(10)
 
 
 def test_memory_that_runs_out_is_no_fault_of_the_file():

@@ -33,6 +33,12 @@ COMMANDS = (
 )
 _MOST_ARENAS = -8
 """M_ARENA_MAX of glibc's mallopt."""
+_LEAST_ADDRESSES = 384 * 2**20
+"""Loading takes 280 MB of addresses; short of them OpenBLAS asks for more without end."""
+_FEW_ADDRESSES = (
+    f"`ulimit -v` leaves this process fewer than {_LEAST_ADDRESSES // 2**20} MB of addresses, which it takes "
+    "to load. Nothing was charged, nothing released. Raise the limit."
+)
 
 
 def application(asked: str = "") -> typer.Typer:
@@ -91,7 +97,10 @@ def _options(
 
 def main() -> None:
     """Exit codes: see `ExitCode`."""
-    _spare_addresses()
+    if (most := _most_addresses()) is not None:
+        if most < _LEAST_ADDRESSES:
+            _tell("ResourceError", _FEW_ADDRESSES, ExitCode.FAILED)
+        _spare_addresses()
     raise_on_signals()
     command: Any = None
     try:
@@ -145,14 +154,24 @@ def _addresses_ran_out() -> bool:
     return left is not None and left < 64 * MEGABYTE
 
 
-def _spare_addresses() -> None:
-    """Under `ulimit -v`, take addresses as they are needed.
-
-    Arrow's pool reserves a gigabyte of them, and the C library 64 MB for every thread."""
-    with suppress(ImportError, AttributeError):
-        import ctypes
+def _most_addresses() -> int | None:
+    """Bytes of `ulimit -v`; None where there is no such limit."""
+    try:
         import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else int(limit)
 
-        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-            os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-            ctypes.CDLL(None).mallopt(_MOST_ARENAS, 2)
+
+def _spare_addresses() -> None:
+    """Take addresses as they are needed.
+
+    Arrow's pool reserves a gigabyte of them, the C library 64 MB for every thread, and OpenBLAS as much for
+    each of its own; passes have threads of ours."""
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with suppress(ImportError, AttributeError, OSError):
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_MOST_ARENAS, 2)

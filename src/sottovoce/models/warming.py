@@ -6,6 +6,7 @@ on disk, so this takes seconds once on a machine and a fraction of one second la
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 
@@ -16,10 +17,14 @@ from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.rows import DenseRows, Rows
+from sottovoce.errors import ResourceError
 from sottovoce.losses import Logistic
+from sottovoce.machine import MEGABYTE
 from sottovoce.trusted.bands import Band, Span
-from sottovoce.trusted.compiling import give_up, is_compiled
+from sottovoce.trusted.compiling import ADDRESSES_OF_LLVM, compiles, give_up, has_numba, is_compiled
 
+MOST_ONE_BY_ONE = 2**16
+"""Records whose losses are computed one by one in a minute or two a fit."""
 _begun: set[str] = set()
 _beginning = threading.Lock()
 """Forms of rows whose passes are compiled or being compiled, and who may add one."""
@@ -43,6 +48,19 @@ def warm_for(rows: Rows | Parts) -> None:
     """`warm` for rows at hand; CSR rows compile in a moment, and rows in parts where they are held."""
     if isinstance(rows, Rows) and not rows.sparse:
         warm(rows.n * rows.dim, rows.layout)
+
+
+def require_compiler(n: int) -> None:
+    """Refuse, before any charge, a fit that would take hours because the compiler has no room."""
+    if n <= MOST_ONE_BY_ONE or os.environ.get("SOTTOVOCE_KERNELS") == "reference":
+        return
+    if has_numba() and not compiles():
+        raise ResourceError(
+            f"the compiler has no room: it takes {ADDRESSES_OF_LLVM // MEGABYTE:,} MB of addresses, which "
+            "`ulimit -v` or the container's limit does not leave. Without it the losses of "
+            f"{n:,} records are computed one by one, for minutes or hours. Nothing was charged, nothing "
+            "released. Raise the limit, or set SOTTOVOCE_KERNELS=reference and wait."
+        )
 
 
 def _compile(layout: RowLayout | None = None) -> None:

@@ -11,9 +11,10 @@ from sottovoce.machine import MEGABYTE, address_space_left, memory_left
 
 WORTH_COMPILING = 2**22
 """Entries of a table (n times dim, both public) from which loading numba pays for itself."""
-ADDRESSES_OF_LLVM = 2048 * MEGABYTE
+ADDRESSES_OF_LLVM = 1280 * MEGABYTE
 MEMORY_OF_LLVM = 256 * MEGABYTE
-"""What a compiler may reserve and fill: where less is left LLVM ends the process, and NumPy does the sums."""
+"""What a compiler may reserve and fill: where less is left LLVM ends the process, and NumPy does the sums.
+A fit that compiled all its passes took 930 MB of addresses from here on, reading included."""
 _failed = False
 
 

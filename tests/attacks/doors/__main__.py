@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 
 from tests.attacks.doors.catalogue import DOORS, cases_of
 from tests.attacks.doors.engine import attack
@@ -27,6 +28,7 @@ def main() -> int:
     doors = DOORS if given.kinds is None else tuple(map(door_of, of_kinds(given.kinds)))
     chosen = tuple(door for door in doors if given.door in door.name)
     tried = broken = 0
+    kinds: Counter[str] = Counter()
     for door, cases in cases_of(chosen, given.cases):
         start = time.monotonic()
         tries = [attack(door, given.seed, number) for number in range(cases)]
@@ -39,7 +41,9 @@ def main() -> int:
         print(f"{door.name}: {count} ({took:.1f} s)", flush=True)
         for violation in found[: given.shown]:
             print(f"  {str(violation)[:400]}")
+        kinds.update(case.note.partition(",")[0] for case in tries)
         tried, broken = tried + cases, broken + len(numbers)
+    print("by kind: " + ", ".join(f"{kind} {cases}" for kind, cases in kinds.most_common()))
     print(f"{tried} cases, {broken} with violations")
     return 1 if broken else 0
 

@@ -84,6 +84,7 @@ class Case:
 
     violations: list[Violation]
     refused: bool
+    note: str
 
 
 def attack(door: Door, seed: int, number: int) -> Case:
@@ -91,7 +92,7 @@ def attack(door: Door, seed: int, number: int) -> Case:
     pair = door.pair(np.random.default_rng([seed, number, *door.name.encode()]))
     here, there = reading_of(pair.here), reading_of(pair.there)
     found = [Violation(door.name, number, pair.note, text) for text in violations(pair, here, there)]
-    return Case(found, bool(here.refusal))
+    return Case(found, bool(here.refusal), pair.note)
 
 
 def reading_of(read: Callable[[], Reading]) -> Reading:

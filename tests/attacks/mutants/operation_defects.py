@@ -24,6 +24,20 @@ OPERATION = (
         f"{MACHINE} -k before_the_first_charge",
     ),
     Mutant(
+        "many records computed one by one for want of memory",
+        "models.warming:require_compiler",
+        "has_numba() and not compiles()",
+        "False",
+        f"{MACHINE} -k one_by_one",
+    ),
+    Mutant(
+        "a process that lacks addresses loads for good",
+        "cli:main",
+        "most < _LEAST_ADDRESSES",
+        "False",
+        f"{MACHINE} -k 250000",
+    ),
+    Mutant(
         "a compiler that failed asked again",
         "models.warming:_compile",
         "give_up()",
