@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from tests.attacks.defects.base import files
@@ -33,7 +31,7 @@ def machine() -> Machine:
 
 
 def tried(machine: Machine, count: int) -> list[Verdict]:
-    return list(machine.verdicts(itertools.islice(machine.sample(20 * count, SEED), count)))
+    return list(machine.verdicts(machine.sample(range(count), SEED)))
 
 
 def test_defects_outside_the_base_break_no_promise(machine: Machine) -> None:

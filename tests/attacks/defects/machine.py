@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -47,10 +47,6 @@ class Verdict:
     broke: str
     failed: str = ""
 
-    @property
-    def room(self) -> str:
-        return self.defect.site.file.partition("/")[0].removesuffix(".py")
-
 
 class Machine:
     """Attacks on copies of the package in `source`, whose files in `base` are believed."""
@@ -76,12 +72,12 @@ class Machine:
     def text(self, file: str) -> str:
         return (self._source / file).read_text("utf-8")
 
-    def sample(self, count: int, seed: int) -> Iterator[tuple[Defect, list[str]]]:
+    def sample(self, numbers: Iterable[int], seed: int) -> Iterator[tuple[Defect, list[str]]]:
         """Defects that some attack meets, with these attacks; rooms by the root of their size.
 
         A room's places are those in functions that an attack calls, and what is written outside functions in
-        files of which an attack calls any."""
-        draw = Random(seed)
+        files of which an attack calls any. Each is drawn by its own number, so that a study can be run in
+        parts."""
         rooms: dict[str, list[Site]] = {}
         for file in self.outside:
             met = [site for site in sites(file, self.text(file)) if self.attacks_on(site)]
@@ -89,9 +85,11 @@ class Machine:
         rooms = {room: met for room, met in rooms.items() if met}
         names = list(rooms)
         shares = [len(rooms[name]) ** 0.5 for name in names]
-        for _ in range(count):
+        for number in numbers:
+            draw = Random(f"{seed} {number}")
             site = draw.choice(rooms[draw.choices(names, shares)[0]])
-            yield planted(site, self.text(site.file), draw), self._order(self.attacks_on(site), draw)
+            defect = replace(planted(site, self.text(site.file), draw), number=number)
+            yield defect, self._order(self.attacks_on(site), draw)
 
     def _order(self, attacks: set[str], draw: Random) -> list[str]:
         """At random, quick ones sooner."""
@@ -240,34 +238,3 @@ def _cases(many: bool) -> tuple[dict[str, Callable[[], str]], type[Exception]]:
     cases = importlib.import_module("tests.attacks.defects.cases")
     watching = importlib.import_module("tests.attacks.defects.watching")
     return cases.cases(many), watching.Broken
-
-
-def record(verdicts: list[Verdict]) -> dict[str, Any]:
-    """How many were planted, changed behaviour and broke the promise, by room, and which broke it."""
-    rooms = {
-        room: _counts([one for one in verdicts if one.room == room])
-        for room in sorted({one.room for one in verdicts})
-    }
-    broke = [
-        f"{one.defect.site.file} {one.defect.site.function} {one.defect.said}: {one.broke}"
-        for one in verdicts
-        if one.broke
-    ]
-    return {"together": _counts(verdicts), "rooms": rooms, "broken": broke}
-
-
-def _counts(found: list[Verdict]) -> dict[str, int]:
-    return {
-        "planted": len(found),
-        "changed": sum(one.changed for one in found),
-        "broke": sum(bool(one.broke) for one in found),
-    }
-
-
-def report(verdicts: list[Verdict]) -> str:
-    """A table by room: planted, changed behaviour, broke the promise."""
-    rows = ["| room | planted | changed behaviour | broke the promise |", "| --- | ---: | ---: | ---: |"]
-    found = record(verdicts)
-    for room, counts in {**found["rooms"], "together": found["together"]}.items():
-        rows.append(f"| {room} | {' | '.join(f'{count:,}' for count in counts.values())} |")
-    return "\n".join(rows)

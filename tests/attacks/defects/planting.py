@@ -56,6 +56,7 @@ class Defect:
     site: Site
     code: str
     said: str
+    number: int = 0
 
 
 def sites(file: str, text: str) -> list[Site]:
@@ -99,8 +100,9 @@ class _Swap(ast.NodeTransformer):
 
 def _walk(node: ast.AST, function: str = "", fixed: bool = False) -> Iterator[tuple[ast.AST, str, bool]]:
     """Nodes in order with the function around them, and whether they are words: types, texts, imports."""
+    fixed = fixed or _only_for_types(node)
     yield node, function, fixed
-    words = fixed or isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr) or _only_for_types(node)
+    words = fixed or isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr)
     inner = f"{function}.{node.name}".lstrip(".") if isinstance(node, SCOPES) else function
     for field, value in ast.iter_fields(node):
         apart = words or field in ("annotation", "returns", "decorator_list", "bases")
