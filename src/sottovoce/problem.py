@@ -247,6 +247,12 @@ class Problem:
         bends[:, :-1] = self.regularizer.curvature(self._penalized(w)).reshape(self.outputs, -1)
         return np.diag(bends.ravel())
 
+    def bends_along(self, w: Vector, direction: Vector) -> Vector:
+        """Hessian of the penalty times a direction; of many weights it is not formed."""
+        if self.matrix_free:
+            return np.asarray(self.regularizer.curvature(w) * direction)
+        return self.bends(w) @ direction
+
     def relief(self, w: Vector, steps: Matrix) -> Vector:
         """How far the penalty falls along each step."""
         here = self.penalty(w)

@@ -21,7 +21,7 @@ CONTROLS = (
         "from sottovoce.accounting.store import Grant\ngrant = Grant('', event, 1, 0)",
         "",
     ),
-    Mutant("", "privacy.sources:RecordSource.sensitivity", "return tight", "return tight / 20.0", ""),
+    Mutant("", "privacy.sources:Source.sensitivity", "return tight", "return tight / 20.0", ""),
 )
 
 

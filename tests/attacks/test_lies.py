@@ -1,4 +1,4 @@
-"""Five lies told outside the trusted base: none moves a released answer by more than was charged for.
+"""Lies told outside the trusted base: none moves a released answer by more than was charged for.
 
 What the oracle adds noise to is recorded on both sides of a pair of neighbours and compared with the
 sensitivity of the event in the ledger. Records are tried at the corners and by climbing."""
@@ -30,6 +30,7 @@ from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sources import source_of
 from sottovoce.problem import Calibration
 from sottovoce.queries import (
+    Backtrack,
     CurvatureProduct,
     Gradient,
     GradientNorm,
@@ -345,9 +346,21 @@ def test_a_published_charge_is_never_below_the_bands_own(monkeypatch: pytest.Mon
     charged = []
     for stated in (1e-9, 7.0):
         monkeypatch.setattr(Gradient, "sensitivity", lambda self, bounds, stated=stated: stated)
-        source = source_of(risk, calibration=Calibration.PUBLISHED)
+        source = source_of(risk, Calibration.PUBLISHED, Relation.REPLACE_ONE)
         charged.append(source.sensitivity(Gradient(w), source.request(Gradient(w))))
     assert charged == [risk.sums.sensitivity(risk.bounds.vector_sum(w), Relation.REPLACE_ONE), 7.0]
+
+
+def test_a_line_is_searched_no_further_than_was_charged_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that proposes a shorter line than is searched pays for the shorter one, and is shown that."""
+    honest = LinearBounds.line_drops
+    shorter_line = lambda self, w, p, lengths: honest(self, w, p, 0.01 * lengths)  # noqa: E731
+    monkeypatch.setattr(LinearBounds, "line_drops", shorter_line)
+    query = Backtrack(np.zeros(2), np.ones(2), np.array([4.0, 1.0]), np.zeros(2))
+    ends = [risk_over(Logistic(), (np.ones(2), label, 1.0)) for label in (1.0, -1.0)]
+    sources = [source_of(risk, Calibration.TIGHT, Relation.REPLACE_ONE) for risk in ends]
+    (charged, here), (_, there) = (source.comparisons(query) for source in sources)
+    assert max(abs(a - b) for a, b in zip(here, there, strict=True)) <= charged
 
 
 def test_an_answer_longer_than_was_charged_for_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from sottovoce.losses import Kind, Logistic, PseudoHuber, Sigmoid, SoftplusHinge
 from sottovoce.losses.weighted import ClassWeighted
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
+from sottovoce.privacy.sources import source_of
+from sottovoce.problem import Calibration
 from sottovoce.queries import (
     Backtrack,
     ColumnMeans,
@@ -173,11 +175,12 @@ def moved(name: str, loss: str, relation: Relation, kind: str | None, genes: Any
         query = choice.query(name, one.problem).admitted(one.problem)
     except ParameterError:
         return 0.0
-    answers = [query.exact(risk) for risk in (one, two)]
     if name == "line search":
-        gap = max(abs(a - b) for a, b in zip(*answers, strict=True))
-    else:
-        gap = float(np.linalg.norm(np.asarray(answers[0]) - np.asarray(answers[1])))
+        sources = [source_of(risk, Calibration.TIGHT, relation) for risk in (one, two)]
+        (charged, here), (_, there) = (source.comparisons(query) for source in sources)
+        return max(abs(a - b) for a, b in zip(here, there, strict=True)) / charged
+    answers = [query.exact(risk) for risk in (one, two)]
+    gap = float(np.linalg.norm(np.asarray(answers[0]) - np.asarray(answers[1])))
     return gap / query.sensitivity(replace(one.bounds, relation=relation))
 
 

@@ -132,13 +132,13 @@ def test_both_ways_of_computing_agree() -> None:
     A, y = models.phase_data(40, 3, seed=2)
     by_layers = fused(A, y)
     alone = fused(A, y)
-    assert by_layers._fused is not None
-    alone._fused = None
+    assert by_layers.sums._fused is not None
+    alone.sums._fused = None
     w = by_layers.start + 0.1
     for query in (ClippedGradient(w, 0.4), GradientBands(w)):
         np.testing.assert_allclose(query.exact(by_layers), query.exact(alone), rtol=1e-9, atol=1e-12)
-    gradients = by_layers._terms.gradients(
-        by_layers._flat(w), by_layers._examples.inputs, by_layers._examples.targets
+    gradients = by_layers.sums._terms.gradients(
+        by_layers.sums._flat(w), by_layers.sums._examples.inputs, by_layers.sums._examples.targets
     )
     norms = np.linalg.norm(gradients.numpy(), axis=1)
     query = ClippedGradient(w, float(np.median(norms)))

@@ -28,12 +28,12 @@ def risk() -> sv.autodiff.TorchRisk:
 
 def test_nothing_that_holds_data_is_copied_pickled_or_shown(risk) -> None:  # type: ignore[no-untyped-def]
     line = risk.along(np.zeros(3), np.ones(3))
-    for held in (risk, risk._examples, line):
+    for held in (risk, risk.sums._examples, line):
         for carry in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(sv.errors.DataError, match="never copied or pickled"):
                 carry(held)
         assert "123" not in repr(held)
-    assert "123" not in repr(risk._terms) + risk.objective + repr(risk.problem) + repr(risk.bounds)
+    assert "123" not in repr(risk.sums._terms) + risk.objective + repr(risk.problem) + repr(risk.bounds)
 
 
 def test_data_and_module_are_taken_as_they_were_when_handed_over() -> None:

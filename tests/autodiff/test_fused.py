@@ -82,10 +82,10 @@ def test_the_sum_is_that_of_gradients_taken_example_by_example(name: str, clip: 
     torch.manual_seed(0)
     make, data = CHAINS[name]
     held = risk(make(), data(), clip=clip)
-    assert held._fused is not None
+    assert held.sums._fused is not None
     w = held.start + 0.1
     fused = held.gradient(w)
-    held._fused = None
+    held.sums._fused = None
     np.testing.assert_allclose(fused, held.gradient(w), rtol=1e-8, atol=1e-12)
 
 
@@ -129,19 +129,19 @@ def test_what_is_not_a_chain_of_known_layers_is_never_run_on_several_examples(ma
         held = risk(make(), rows())
     except sv.errors.ParameterError:
         return
-    assert held._fused is None
+    assert held.sums._fused is None
 
 
 @pytest.mark.parametrize("limit", [1e-60, 1e-3, 1.0])
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-100, 1.0, 1e100, 1e150, 1e200])
 def test_no_example_is_longer_than_its_limit_whatever_its_size(size: float, limit: float) -> None:
     held = risk(nn.Sequential(nn.Linear(7, 3)), np.full((1, 7), size), torch.zeros(1, dtype=torch.int64))
-    flat = held._terms.vector(held.start * 1e-200)
-    piece = next(iter(held._pieces()))
+    flat = held.sums._terms.vector(held.start * 1e-200)
+    piece = next(iter(held.sums._pieces()))
     for scale in (1.0, 1e-160, 1e150):
-        found = held._fused
+        found = held.sums._fused
         found._loss = lambda outputs, targets, scale=scale: scale * outputs.sum(1)
-        total, _ = found.clipped_sum(flat, *piece[:2], limit, piece.shares, held._terms.filler)
+        total, _ = found.clipped_sum(flat, *piece[:2], limit, piece.shares, held.sums._terms.filler)
         assert float(total.norm()) <= limit
 
 
@@ -181,7 +181,7 @@ def test_an_example_that_raises_counts_nothing_and_disturbs_no_bit_of_another() 
     bad = y.clone()
     bad[3] = 17
     broken = risk(module, X, bad, invalid="zero")
-    assert broken._fused is not None
+    assert broken.sums._fused is not None
     w = broken.start
     kept = np.delete(np.arange(20), 3)
     whole = risk(module, X, y)
@@ -194,5 +194,5 @@ def test_calls_are_as_long_as_memory_allows() -> None:
     """A Linear's gradients are never formed, so that a wide layer does not shorten calls."""
     torch.manual_seed(0)
     held = risk(nn.Sequential(nn.Linear(7, 300), nn.ReLU(), nn.Linear(300, 3)), rows())
-    entries = held._fused.entries(held._terms.vector(held.start), held._terms.filler[0])
+    entries = held.sums._fused.entries(held.sums._terms.vector(held.start), held.sums._terms.filler[0])
     assert entries == 2 * (7 + 300) + 2 * (300 + 3) < held.dim

@@ -118,7 +118,7 @@ def test_a_record_stands_at_its_number_in_calls_of_one_length(memory: float) -> 
     n = 23
     for name, ask in ASKED.items():
         risk = told(marked(FIRST + np.arange(n)), memory, name)
-        assert (risk._fused is not None) == (name == "fused gradient")
+        assert (risk.sums._fused is not None) == (name == "fused gradient")
         seen = others(placed(risk, ask), 0.0)
         (length,) = {length for _, _, length in seen}
         assert {(mark, place) for mark, place, _ in seen} == {(FIRST + k, k % length) for k in range(n)}

@@ -12,8 +12,11 @@ import sottovoce as sv
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from sottovoce.autodiff.clipping import clipped_numbers, clipped_sum  # noqa: E402
-from sottovoce.queries import Trials  # noqa: E402
+from sottovoce.privacy.noise import SimulatedNoise  # noqa: E402
+from sottovoce.privacy.oracle import Oracle  # noqa: E402
+from sottovoce.queries import Gradient, Trials  # noqa: E402
 from tests.autodiff import models  # noqa: E402
+from tests.doubles import Recorder  # noqa: E402
 
 NASTY = [0.0, 1.0, -1.0, 1e-30, 1e8, -1e30, 1e160, 1e300, float("inf"), float("-inf"), float("nan")]
 numbers = st.one_of(st.sampled_from(NASTY), st.floats(-4.0, 4.0))
@@ -68,6 +71,20 @@ def test_the_bounds_are_attained() -> None:
     ]
     moved = abs(float(ends[0].gradient(np.zeros(1))[0] - ends[1].gradient(np.zeros(1))[0]))
     assert moved == pytest.approx(ends[0].bounds.gradient(np.zeros(1)), rel=1e-6)
+
+
+def test_a_query_that_lies_about_a_module_is_neither_believed_nor_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its examples are cut to what is charged for, whatever a query says of itself."""
+    monkeypatch.setattr(Gradient, "sensitivity", lambda self, bounds: 1e-9)
+    monkeypatch.setattr(Gradient, "exact", lambda self, risk: 1e9 * risk.start)
+    A, y = models.phase_data(5, 3, seed=1)
+    budget = sv.Budget(2.0, 1e-6)
+    ledger, noise = sv.Ledger(budget), Recorder(SimulatedNoise(0))
+    Oracle(risk(1e3 * A, y), ledger.run(budget), noise).gradient(np.ones(3), 10**6)
+    assert ledger.history[0].event.sensitivity >= 2.0 * 0.5 / 5
+    assert np.linalg.norm(noise.tape[0][0]) <= 0.5
 
 
 def test_overlong_products_of_opposite_sign_attain_their_bound() -> None:

@@ -141,13 +141,13 @@ def test_passes_leave_weights_buffers_and_module_as_they_were() -> None:
     risk = risk_on(after(nn.Tanh()), FAR)
     w = risk.start
     held, first = w.copy(), risk.gradient(w)
-    state = {name: part.clone() for name, part in risk._terms._module.state_dict().items()}
+    state = {name: part.clone() for name, part in risk.sums._terms._module.state_dict().items()}
     for _ in range(3):
         np.testing.assert_array_equal(risk.gradient(w), first)
         risk.value(w)
         risk.curvature_product(w, np.ones(risk.dim))
     np.testing.assert_array_equal(w, held)
-    for name, part in risk._terms._module.state_dict().items():
+    for name, part in risk.sums._terms._module.state_dict().items():
         assert torch.equal(part, state[name])
 
 
@@ -170,7 +170,7 @@ class Writing(nn.Module):
 def test_a_module_that_starts_to_write_later_changes_nothing_that_lasts() -> None:
     torch.manual_seed(0)
     risk = risk_on(Writing(quiet=True).double())
-    risk._terms._module.quiet = False
+    risk.sums._terms._module.quiet = False
     w = risk.start
     held = w.copy()
     answers = [risk.gradient(w) for _ in range(3)]
@@ -220,8 +220,8 @@ def test_terms_of_other_examples_keep_every_bit_beside_one_that_raises() -> None
         risks.append(
             sv.autodiff.TorchRisk(after(nn.Tanh()), models.cross_entropy, (X, other), invalid="zero", **CLIPS)
         )
-    flat = risks[0]._terms.vector(risks[0].start)
-    first, second = (risk._terms.gradients(flat, *next(iter(risk._pieces()))[:2]) for risk in risks)
+    flat = risks[0].sums._terms.vector(risks[0].start)
+    first, second = (risk.sums._terms.gradients(flat, *next(iter(risk.sums._pieces()))[:2]) for risk in risks)
     keep = np.arange(40) != 5
     assert torch.equal(first[keep], second[keep])
     assert torch.isnan(second[5]).all()

@@ -126,7 +126,7 @@ def test_another_number_of_examples_moves_nobody_else_in_a_call() -> None:
     """An example's place in a call, and the length of calls, follow from its person's slot and rows alone."""
 
     def placed(rows: int) -> set[tuple[float, int, int]]:
-        held = risk(np.zeros((rows, DIM)), np.full(rows, 1.0), persons=OTHERS + 4)._examples
+        held = risk(np.zeros((rows, DIM)), np.full(rows, 1.0), persons=OTHERS + 4).sums._examples
         seen = set()
         for call in held.pieces(64, OTHERS + 4):
             for place in np.flatnonzero(call.shares.numpy()):
@@ -155,11 +155,11 @@ def test_runs_promise_to_persons_under_both_relations_and_keep_their_keys() -> N
         result = sv.minimize(held, budget=budget, method=method)
         assert (result.guarantee.unit, result.guarantee.n) == ("person", held.n)
         assert "all records of one person" in str(result)
-        said = (str(result), repr(held), repr(held._examples), held.objective)
+        said = (str(result), repr(held), repr(held.sums._examples), held.objective)
         assert not any("patient-" in text for text in said)
         assert b"patient-" not in pickle.dumps(result)
     with pytest.raises(sv.errors.DataError, match="private"):
-        pickle.dumps(declared._examples)
+        pickle.dumps(declared.sums._examples)
 
 
 def test_a_missing_key_is_refused_or_counts_nothing() -> None:

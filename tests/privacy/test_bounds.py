@@ -11,7 +11,6 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from sottovoce.privacy import sensitivity
 from sottovoce.privacy.charges import charge, norm_above
 from tests import charges, problems
 
@@ -46,7 +45,7 @@ def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> N
         charged = getattr(bounds, query)(W)
         assert moves[query] * (1.0 - 1e-8) + 2.0 * error <= charged
         assert charged <= (moves[query] + 2.0 * error) * (1.0 + 1e-8)
-    gram = sensitivity.second_moment(largest=problem.radius**2, n=problem.n)
+    gram = math.sqrt(2.0) * problem.radius**2 / problem.n
     assert bounds.gram() >= gram + 2.0 * arithmetic.gram()
 
 

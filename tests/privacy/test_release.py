@@ -92,9 +92,6 @@ class _CheapSearch:
     def sensitivity(self, bounds: object) -> float:
         return 1e-12
 
-    def exact(self, risk: sv.Risk) -> list[float]:
-        return [float(risk.gradient(np.zeros(5))[0])]
-
 
 def test_prices_answer_nothing_and_agree_with_the_oracle() -> None:
     risk, ledger = problems.logistic(), Ledger(BUDGET)

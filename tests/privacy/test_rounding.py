@@ -19,7 +19,6 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind
 from sottovoce.models.linear import Risk
-from sottovoce.privacy import sensitivity
 from sottovoce.privacy.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
 from sottovoce.regularizers import Tukey
 from tests import charges
@@ -258,14 +257,13 @@ def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block
     assert error < 1e-6 * delta
     assert 1e-8 * delta < error
     assert arithmetic.gradient_norm(**public, added=1.0) < 1e-6 * delta
-    assert arithmetic.gram() < 1e-6 * sensitivity.second_moment(largest=1.0, n=n)
+    assert arithmetic.gram() < 1e-6 * math.sqrt(2.0) / n
     known = {"weight_norm": 10.0, "radius": 1.0, "n": n}
     bends = {"curvature": 0.25, "third": 0.1, "weight_norm": 10.0}
     assert arithmetic.hessian(**bends) < 1e-6 * charges.hessian_at(losses.Logistic(), **known)
     assert arithmetic.smallest_eigenvalue(**bends) < 1e-5 * charges.eigenvalue_at(losses.Logistic(), **known)
     step = {"highest": 10.0, "slope": 1.0, "weight_norm": 10.0, "step_norm": 0.1}
-    difference = sensitivity.value_difference(slope=1.0, radius=1.0, n=n, step_norm=0.1)
-    assert arithmetic.difference(**step) < 1e-6 * difference
+    assert arithmetic.difference(**step) < 1e-6 * 2.0 * 0.1 / n
 
 
 def test_every_source_of_error_is_counted_in_full():

@@ -1,14 +1,10 @@
-"""Public constants and sensitivities of a risk whose terms are clipped one by one."""
+"""Public constants of a risk whose terms are clipped one by one."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, final
 
-from sottovoce.autodiff.bounds import ConstantBounds
-from sottovoce.errors import ParameterError
-from sottovoce.privacy.charges import norm_above
 from sottovoce.problem import Problem
 
 if TYPE_CHECKING:
@@ -58,94 +54,3 @@ class ClippedProblem(Problem):
     def gap(self, start: Vector) -> float:
         """The declared bound on an example's loss at the start, and the regularizer there."""
         return self.value_at_zero + self.regularizer.value(start)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ClippedBounds(ConstantBounds):
-    """Terms of norm at most c move their mean by 2c/n. Floating point adds what summing them adds.
-
-    A term depends on its example, its place and the public weights alone, and it is clipped in float64 after
-    all rounding, so only the sum can err: `Arithmetic` with one block covers n terms in any order."""
-
-    problem: ClippedProblem
-
-    def gradient_sensitivity(self, w: Vector) -> float:
-        self._require_declared()
-        longest = self.problem.slope
-        return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
-
-    def clipped_gradient(self, w: Vector, clip: float, weight: float) -> float:
-        """Gradients of norm at most `clip` beside `clip` `weight` times +-1/2: as one vector no longer than
-        clip sqrt(1 + weight^2/4), that may point anywhere."""
-        longest = clip * math.hypot(1.0, weight / 2.0) * (1.0 + 2.0**-40)
-        distance = self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
-        rounding = self.arithmetic.gradient(
-            slope=longest,
-            curvature=0.0,
-            weight_norm=0.0,
-            added=norm_above(self.problem.regularizer.gradient(w)),
-        )
-        return distance + 2.0 * rounding
-
-    def hessian_sensitivity(self) -> float:
-        self._require_on_matrices()
-        return self._curvature_sensitivity
-
-    def eigenvalue_sensitivity(self) -> float:
-        """No eigenvalue moves further than the Hessian does, in Frobenius norm."""
-        return self.hessian_sensitivity()
-
-    def value_sensitivity(self, weight_norm: float) -> float:
-        return self.highest(weight_norm) / self.problem.n
-
-    def highest(self, weight_norm: float) -> float:
-        self._require_declared()
-        return self.problem.value_at_zero
-
-    def curvature_product(self, w: Vector) -> float:
-        """Each example's product with a unit vector is clipped by itself, before the mean."""
-        distance = self._curvature_sensitivity
-        rounding = self.arithmetic.hessian(
-            curvature=self.problem.curvature_high, third=0.0, weight_norm=0.0, added=self._pull(w)
-        )
-        return (distance + 2.0 * rounding) * (1.0 + 2.0**-40)
-
-    def gram(self) -> NoReturn:
-        raise _no_gram()
-
-    def gram_diagonal(self) -> NoReturn:
-        raise _no_gram()
-
-    def moments(self, balance: float) -> NoReturn:
-        raise _no_gram()
-
-    @property
-    def _curvature_sensitivity(self) -> float:
-        self._require_declared()
-        longest = self.problem.curvature_high
-        return self.relation.distance(diameter=2.0 * longest, norm=longest) / self.problem.n
-
-    def _require_declared(self) -> None:
-        if not self.problem.declared:
-            raise ParameterError(
-                "this is asked of clipped terms, and no clips were declared. Declare them: "
-                "TorchRisk(..., gradient_clip=1.0, curvature_clip=1.0). Or take fit_torch, which finds one."
-            )
-
-    def _pull(self, w: Vector) -> float:
-        return float(abs(self.problem.regularizer.curvature(w)).max(initial=0.0))
-
-    def _require_on_matrices(self) -> None:
-        if self.problem.matrix_free:
-            raise ParameterError(
-                f"a Hessian of {self.problem.dim} weights is not formed; its products with vectors are. Use "
-                'method="opt", "opt-ls", "opt-b" or "descent-b", or TorchRisk(..., curvature="matrix").'
-            )
-
-
-def _no_gram() -> ParameterError:
-    return ParameterError(
-        "a PyTorch module has no Gram matrix to majorize its Hessian by. "
-        'Use method="descent-b", "opt-ls" or, for few weights, "cubic".'
-    )

@@ -48,6 +48,14 @@ class Terms:
         }
         self._stand_in: tuple[Tensor, Tensor] | None = None
 
+    @property
+    def dim(self) -> int:
+        return self._layout.dim
+
+    @property
+    def device(self) -> torch.device:
+        return self._device
+
     def vector(self, w: Vector) -> Tensor:
         """Weights as the module computes with them, in memory of their own."""
         return torch.from_numpy(np.array(w)).to(self._device, self._dtype)

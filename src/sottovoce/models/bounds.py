@@ -1,31 +1,50 @@
-"""What a linear model asks of its records: the law of its loss, and bands that the loss fills.
+"""What a model asks of its records, and what each query will be charged for.
 
-All of it is a proposal. Bands are read off the loss at some points; where one is too narrow, contributions
-are clamped and the answer is biased, but never charged too little for."""
+All of it is a proposal: laws and bands that a loss fills, read off it at some points. Where one is too
+narrow, contributions are clamped and the answer is biased, but never charged too little for. What a query
+costs is worked out here for plans, from the request that will be made for it; where records are summed, it is
+worked out again."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
-from sottovoce.privacy.bounds import Bounds
-from sottovoce.privacy.charges import charge, norm_above
+from sottovoce.accounting.relations import Relation
+from sottovoce.errors import TIGHT, ParameterError
+from sottovoce.privacy.charges import Facts, charge, norm_above
 from sottovoce.problem import Calibration
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
     from sottovoce.losses import Loss
+    from sottovoce.privacy.rounding import Arithmetic
+    from sottovoce.problem import Problem
     from sottovoce.trusted.laws import Law
     from sottovoce.trusted.requests import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProposedBounds(Bounds, ABC):
-    """What each query will be charged, from the request that will be made for it."""
+class Bounds(ABC):
+    """Requests at known weights, which are public when they are asked about, and how far each answer moves.
+
+    Under published calibration gradient, Hessian and line search take the paper's larger figures, with
+    B_g = B_H = 1, and are refused where those are too small; the other queries are not the paper's."""
+
+    problem: Problem
+    arithmetic: Arithmetic
+    calibration: Calibration = Calibration.TIGHT
+    relation: Relation = Relation.REPLACE_ONE
+
+    @abstractmethod
+    def limited(self, limit: float) -> Self:
+        """The bounds of the same risk with the loss's slopes limited to `limit`."""
 
     @abstractmethod
     def vector_sum(self, w: Vector) -> Any: ...
@@ -48,45 +67,97 @@ class ProposedBounds(Bounds, ABC):
     @abstractmethod
     def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> Any: ...
 
+    @abstractmethod
+    def residual_shares(self, w: Vector, edges: Vector) -> Any: ...
+
+    def product_sum(self, w: Vector, direction: Vector) -> Any:
+        return requests.Product(self.matrix_sum(w), direction)
+
     def gradient(self, w: Vector) -> float:
+        """l2 movement of the gradient."""
         return self._or_published(self.vector_sum(w), 2.0 / self.problem.n)
 
     def gradient_norm(self, w: Vector) -> float:
-        added = self.problem.pull(w)
-        return self.charged(requests.Norm(self.vector_sum(w), added))
+        """Movement of the gradient's norm: at most the gradient's own."""
+        return self.charged(requests.Norm(self.vector_sum(w), self.problem.pull(w)))
 
     def hessian(self, w: Vector) -> float:
+        """Frobenius movement of the Hessian."""
         return self._or_published(self.matrix_sum(w), self._published_hessian)
 
     def curvature_product(self, w: Vector) -> float:
-        """That is the most an eigenvalue can move by, whatever the direction."""
-        asked = requests.Product(self.matrix_sum(w), np.ones(1))
-        return self._or_published(asked, self._published_hessian)
+        """l2 movement of the Hessian times a unit vector: the most an eigenvalue can move by, whichever."""
+        return self._or_published(self.product_sum(w, np.ones(1)), self._published_hessian)
 
     def smallest_eigenvalue(self, w: Vector) -> float:
-        asked = requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.bends(w))
-        return self.charged(asked)
+        """Movement of the smallest eigenvalue of the Hessian."""
+        return self.charged(requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.bends(w)))
 
     def score_moment(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum ss', s what a record or a person adds to the gradient."""
         return self.charged(self.score_sum(w))
 
     def information(self, w: Vector) -> float:
+        """Frobenius movement of (1/n) sum q^2 phi'' xx', phi'' >= 0."""
         return self.charged(self.information_sum(w))
 
     def trials(self, w: Vector, steps: Matrix) -> float:
+        """l2 movement of (f(w) - f(w + p_j)) / ||p_j|| over the rows p_j of `steps`."""
         return self.charged(self.step_drops(w, steps, np.linalg.norm(steps, axis=1)))
 
     def difference(self, w: Vector, step: Vector) -> float:
+        """Movement of f(w) - f(w + gamma p) for every 0 < gamma <= 1: the longest step's bound covers all."""
         paper = 2.0 * norm_above(step) / self.problem.n
         return self._or_published(self.line_drops(w, step, np.ones(1)), paper)
 
     def grid(self, w: Vector, direction: Vector, longest: float, shrink: float, count: int) -> float:
-        return self.charged(
-            self.line_drops(w, direction, np.asarray(longest * shrink ** np.arange(count), np.float64))
-        )
+        """l2 movement of f(w) - f(w + gamma_i p), gamma_i = longest shrink^i, i < count."""
+        lengths = np.asarray(longest * shrink ** np.arange(count), np.float64)
+        return self.charged(self.line_drops(w, direction, lengths))
 
     def value(self, w: Vector) -> float:
+        """Movement of f(w)."""
         return self.charged(self.number_sum(w))
+
+    def gram(self) -> float:
+        """Frobenius movement of X'X/n."""
+        return self.charged(requests.Gram())
+
+    def gram_diagonal(self) -> float:
+        """l2 movement of the diagonal of X'X/n."""
+        return self.charged(requests.Squares())
+
+    def charged(self, request: Request) -> float:
+        """What such a request will cost."""
+        return charge(request, self.facts, self.relation)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The public facts of such records, for what will be charged."""
+        problem = self.problem
+        return Facts(
+            n=problem.n,
+            radius=problem.radius,
+            weight=problem.weight,
+            lightest=problem.lightest,
+            influence=problem.influence,
+            energy=problem.energy,
+            target_reach=problem.label_reach,
+            arithmetic=self.arithmetic,
+            persons=problem.unit != "record",
+            outputs=problem.outputs,
+        )
+
+    @property
+    def _published_hessian(self) -> float:
+        return 2.0 * math.sqrt(self.problem.dim) / self.problem.n
+
+    def require_calibrated(self) -> None:
+        """Refuse published calibration where a run might reach weights that need more than the paper says.
+
+        The gradient's true movement grows with the weights, up to 2 slope R / n."""
+        worst = 2.0 * self.problem.slope * self.problem.influence / self.problem.n
+        self._stated(worst, 2.0 / self.problem.n)
 
     def _or_published(self, request: Request, paper: float) -> float:
         """What the request will cost; under published calibration, the paper's larger movement and what
@@ -98,10 +169,22 @@ class ProposedBounds(Bounds, ABC):
         distance = charge(request, exact, self.relation)
         return max(charged, self._stated(distance, paper) + (charged - distance))
 
+    def _stated(self, tight: float, paper: float) -> float:
+        """The movement to charge for: the tight one, or the paper's where that is at least as large."""
+        if self.calibration is Calibration.TIGHT:
+            return tight
+        if paper < tight * (1.0 - 1e-9):
+            raise ParameterError(
+                f"the paper's sensitivity {paper:.3g} is below the true {tight:.3g} for this loss and "
+                'radius, so its noise would not be private. Use calibration="tight".',
+                advice=(TIGHT,),
+            )
+        return max(paper, tight)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LinearBounds(ProposedBounds):
+class LinearBounds(Bounds):
     """One output: phi of a margin y<x, w> or of a residual <x, w> - y."""
 
     loss: Loss

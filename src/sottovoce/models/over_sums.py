@@ -16,10 +16,10 @@ from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
+    from sottovoce.autodiff.sums import ExampleSums
     from sottovoce.kernels.softmax_sums import SoftmaxSums
     from sottovoce.kernels.sums import LinearSums
-    from sottovoce.models.bounds import LinearBounds
-    from sottovoce.models.softmax_bounds import SoftmaxBounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
 
 
@@ -35,12 +35,12 @@ class RiskOverSums(Sealed, ABC):
 
     @property
     @abstractmethod
-    def bounds(self) -> LinearBounds | SoftmaxBounds:
+    def bounds(self) -> Bounds:
         """What is asked of the records, and how far each answer can move when one of them is replaced."""
 
     @property
     @abstractmethod
-    def sums(self) -> LinearSums | SoftmaxSums:
+    def sums(self) -> LinearSums | SoftmaxSums | ExampleSums:
         """The records behind bounded sums."""
 
     @property
@@ -117,7 +117,7 @@ class RiskOverSums(Sealed, ABC):
 
     def moments(self) -> Matrix:
         """Means of q x_j and of q x_j^2 for each column, two rows. Exact: for the data's owner only."""
-        return self.sums.moments()
+        return np.stack([self.sums.answer(requests.Means()), self.sums.answer(requests.Squares())])
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at w, by a dense solver. Exact: for the data's owner only."""

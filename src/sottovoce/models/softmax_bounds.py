@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.errors import ParameterError
-from sottovoce.models.bounds import ProposedBounds
+from sottovoce.models.bounds import Bounds
 from sottovoce.privacy.charges import norm_above
 from sottovoce.privacy.class_charges import SPREAD
 from sottovoce.trusted import requests
@@ -40,7 +40,7 @@ It is E (u - Eu)^2 (v - Ev), and no entry of v is further from their mean than t
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SoftmaxBounds(ProposedBounds):
+class SoftmaxBounds(Bounds):
     """K outputs at once, weights class by class. `limit`: p - e_y is shortened to it where it is longer."""
 
     limit: float = math.inf

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
 
 

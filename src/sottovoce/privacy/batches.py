@@ -16,7 +16,7 @@ from sottovoce.privacy.sources import Source, batch_bounds
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Released
     from sottovoce.queries import Query

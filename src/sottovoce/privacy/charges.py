@@ -72,6 +72,10 @@ def charge(request: requests.Request, facts: Facts, relation: Relation) -> float
         from sottovoce.privacy.class_charges import CLASS_CHARGES
 
         return CLASS_CHARGES[type(request)](request, facts, relation)
+    if isinstance(of, requests.ExampleRequest):
+        from sottovoce.privacy.example_charges import EXAMPLE_CHARGES
+
+        return EXAMPLE_CHARGES[type(request)](request, facts, relation)
     if type(request) not in _CHARGES:
         raise ParameterError(f"{type(request).__name__} is no request about records.")
     return _CHARGES[type(request)](request, facts, relation)
@@ -237,16 +241,16 @@ def line_drops(
 
 def _require_finite(request: requests.Request) -> None:
     """No number of a request may be infinite or missing: a bound of it would mean nothing."""
-    for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest", "limit"):
+    for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest", "limit", "weight"):
         if hasattr(request, name) and not np.all(np.isfinite(getattr(request, name))):
             raise ParameterError(f"{name} of a request must be finite.")
-    for name in ("steepest", "limit"):
+    for name in ("steepest", "limit", "weight"):
         if getattr(request, name, 0.0) < 0.0:
             raise ParameterError(f"{name} must be at least 0.")
     of = getattr(request, "of", None)
     if of is not None:
         _require_finite(of)
-    if isinstance(request, requests.StepDrops | requests.ClassSteps) and not np.all(request.divisors > 0.0):
+    if not np.all(getattr(request, "divisors", 1.0) > 0.0):
         raise ParameterError("divisors must be above 0.")
 
 

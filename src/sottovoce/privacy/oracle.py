@@ -45,7 +45,7 @@ class Oracle(Prices):
         calibration: Calibration = Calibration.TIGHT,
         entropy: sampling.Entropy = os.urandom,
     ) -> None:
-        source = source_of(risk, calibration=calibration, relation=run.budget.relation)
+        source = source_of(risk, calibration, run.budget.relation)
         self._over(source, run, noise, entropy)
 
     def _over(self, source: Source, run: Run, noise: Noise, entropy: sampling.Entropy) -> None:

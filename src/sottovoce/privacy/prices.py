@@ -24,8 +24,8 @@ from sottovoce.queries import (
 
 if TYPE_CHECKING:
     from sottovoce.accounting import Run
+    from sottovoce.models.bounds import Bounds
     from sottovoce.privacy.batches import BatchPrices
-    from sottovoce.privacy.bounds import Bounds
     from sottovoce.privacy.noise import NoiseCalibration
     from sottovoce.privacy.release import Packing
     from sottovoce.problem import Problem

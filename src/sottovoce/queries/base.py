@@ -6,16 +6,16 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 from sottovoce.errors import ParameterError
 from sottovoce.queries import arguments
 
 if TYPE_CHECKING:
     from sottovoce.accounting.events import QueryKind
-    from sottovoce.arrays import Matrix, Vector
+    from sottovoce.arrays import Vector
+    from sottovoce.models.bounds import Bounds
     from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
     from sottovoce.problem import Problem
 
 T = TypeVar("T")
@@ -59,31 +59,6 @@ class Answer(Generic[T]):
         return f"{type(self).__name__}({self.value!r}, scale={self.scale!r}, units={self.units!r})"
 
 
-class Proposals(Protocol):
-    """What a model asks of its records at known weights: laws, bands and steps, which promise nothing."""
-
-    @property
-    def problem(self) -> Problem: ...
-
-    def limited(self, limit: float) -> Proposals: ...
-
-    def vector_sum(self, w: Vector) -> Any: ...
-
-    def number_sum(self, w: Vector) -> Any: ...
-
-    def matrix_sum(self, w: Vector) -> Any: ...
-
-    def information_sum(self, w: Vector) -> Any: ...
-
-    def score_sum(self, w: Vector) -> Any: ...
-
-    def residual_shares(self, w: Vector, edges: Vector) -> Any: ...
-
-    def step_drops(self, w: Vector, steps: Matrix, divisors: Vector) -> Any: ...
-
-    def line_drops(self, w: Vector, direction: Vector, lengths: Vector) -> Any: ...
-
-
 class Form(enum.Enum):
     """What an answer looks like."""
 
@@ -103,17 +78,16 @@ class Query(ABC, Generic[T]):
         """Entries of the answer; for a symmetric matrix, its columns."""
 
     @abstractmethod
+    def request(self, bounds: Bounds) -> Any:
+        """The bounded sum to ask records for: a proposal, whose sensitivity is not this query's to say."""
+
     def sensitivity(self, bounds: Bounds) -> float:
         """How far one record can move the computed answer, in l2 or Frobenius norm."""
+        return bounds.charged(self.request(bounds))
 
-    @abstractmethod
     def exact(self, risk: ExactRisk) -> Any:
-        """The answer before noise: a number, a vector or a symmetric matrix. For the data's owner, and for
-        risks that clip every example themselves; of records, `request` is answered instead."""
-
-    @abstractmethod
-    def request(self, bounds: Proposals) -> Any:
-        """The bounded sum to ask records for: a proposal, whose sensitivity is not this query's to say."""
+        """The answer before noise: a number, a vector or a symmetric matrix. For the data's owner only."""
+        return risk.sums.answer(self.request(risk.bounds)) + self.public(risk.problem)
 
     def public(self, problem: Problem) -> Any:
         """What the penalty adds to the answer, which no record moves."""

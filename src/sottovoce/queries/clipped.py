@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
 from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
 from sottovoce.queries.base import AtWeights
+from sottovoce.trusted.example_requests import CountedGradients, GradientShares
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 COUNTED = 0.2
 """What the count of unclipped examples weighs beside the gradient: half a percent more noise."""
@@ -31,9 +32,6 @@ class _OfExamples(AtWeights["Vector"]):
         if not problem.clipped:
             raise ParameterError("gradients of single examples are clipped of PyTorch modules only.")
         return super().admitted(problem)
-
-    def request(self, bounds: Proposals) -> NoReturn:
-        raise ParameterError("gradients of single examples are clipped of PyTorch modules only.")
 
 
 @final
@@ -55,12 +53,11 @@ class ClippedGradient(_OfExamples):
     def length(self, problem: Problem) -> int:
         return problem.dim + 1
 
-    def sensitivity(self, bounds: Any) -> float:
-        return float(bounds.clipped_gradient(self.w, self.clip, COUNTED))
+    def request(self, bounds: Bounds) -> CountedGradients:
+        return CountedGradients(self.w, self.clip, COUNTED)
 
-    def exact(self, risk: Any) -> Vector:
-        found: Vector = risk.clipped_gradient(self.w, self.clip, COUNTED)
-        return found
+    def public(self, problem: Problem) -> Any:
+        return np.append(problem.pull(self.w), 0.0)
 
     def term(self, problem: Problem) -> float:
         return self.clip * float(np.hypot(1.0, COUNTED / 2.0))
@@ -88,9 +85,5 @@ class GradientBands(_OfExamples):
     def length(self, problem: Problem) -> int:
         return len(EDGES) + 1
 
-    def sensitivity(self, bounds: Any) -> float:
-        return float(bounds.mean(diameter=2.0**0.5, norm=1.0))
-
-    def exact(self, risk: Any) -> Vector:
-        found: Vector = risk.gradient_bands(self.w, EDGES)
-        return found
+    def request(self, bounds: Bounds) -> GradientShares:
+        return GradientShares(self.w, EDGES)

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
-import numpy as np
-
 from sottovoce.accounting.events import QueryKind
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.problem import require_matrix_fits
 from sottovoce.queries import arguments
@@ -16,18 +15,15 @@ from sottovoce.queries.base import AtWeights, Form
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix, Vector
-    from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 T = TypeVar("T")
 
 
 @final
 @dataclass(frozen=True)
-class Gradient(AtWeights["Vector"]):
+class Gradient(AtWeights[Vector]):
     kind = QueryKind.GRADIENT
 
     def length(self, problem: Problem) -> int:
@@ -36,10 +32,7 @@ class Gradient(AtWeights["Vector"]):
     def sensitivity(self, bounds: Bounds) -> float:
         return bounds.gradient(self.w)
 
-    def exact(self, risk: ExactRisk) -> Vector:
-        return risk.gradient(self.w)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.vector_sum(self.w)
 
     def public(self, problem: Problem) -> Any:
@@ -59,7 +52,7 @@ class _OfMatrix(AtWeights[T]):
 
 @final
 @dataclass(frozen=True)
-class LimitedGradient(AtWeights["Vector"]):
+class LimitedGradient(AtWeights[Vector]):
     """The gradient with the slopes of a convex loss limited (`Loss.limited`): less noise, another objective,
     though with the same minimizer where a logistic model is right and `limit` at least 1/2.
 
@@ -81,10 +74,7 @@ class LimitedGradient(AtWeights["Vector"]):
     def sensitivity(self, bounds: Bounds) -> float:
         return bounds.limited(self.limit).gradient(self.w)
 
-    def exact(self, risk: ExactRisk) -> Vector:
-        return risk.limited_gradient(self.w, self.limit)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.limited(self.limit).vector_sum(self.w)
 
     def public(self, problem: Problem) -> Any:
@@ -98,7 +88,7 @@ class _OfCurvature(AtWeights[T]):
 
 @final
 @dataclass(frozen=True)
-class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
+class Hessian(_OfMatrix[Matrix], _OfCurvature[Matrix]):
     """(1/n) sum q phi'' zz', of a single output with phi'' cut off at `ceiling`: less noise where phi'' is
     mostly far below its largest value, and a matrix that is never above the whole one."""
 
@@ -122,10 +112,7 @@ class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
     def sensitivity(self, bounds: Bounds) -> float:
         return bounds.hessian(self.w) if self.ceiling == math.inf else bounds.charged(self._cut(bounds))
 
-    def exact(self, risk: ExactRisk) -> Matrix:
-        return risk.hessian(self.w) if self.ceiling == math.inf else risk.cut_hessian(self.w, self.ceiling)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.matrix_sum(self.w) if self.ceiling == math.inf else self._cut(bounds)
 
     def _cut(self, bounds: Any) -> Any:
@@ -138,7 +125,7 @@ class Hessian(_OfMatrix["Matrix"], _OfCurvature["Matrix"]):
 
 @final
 @dataclass(frozen=True)
-class CurvatureProduct(_OfCurvature["Vector"]):
+class CurvatureProduct(_OfCurvature[Vector]):
     """The Hessian at w times `direction`, taken at length 1."""
 
     direction: Vector
@@ -157,14 +144,11 @@ class CurvatureProduct(_OfCurvature["Vector"]):
     def sensitivity(self, bounds: Bounds) -> float:
         return bounds.curvature_product(self.w)
 
-    def exact(self, risk: ExactRisk) -> Vector:
-        return risk.curvature_product(self.w, self.direction)
-
-    def request(self, bounds: Proposals) -> Any:
-        return requests.Product(bounds.matrix_sum(self.w), self.direction)
+    def request(self, bounds: Bounds) -> Any:
+        return bounds.product_sum(self.w, self.direction)
 
     def public(self, problem: Problem) -> Any:
-        return problem.bends(self.w) @ self.direction
+        return problem.bends_along(self.w, self.direction)
 
 
 class _NumberAtWeights(AtWeights[float]):
@@ -179,28 +163,16 @@ class _NumberAtWeights(AtWeights[float]):
 class GradientNorm(_NumberAtWeights):
     kind = QueryKind.GRADIENT_NORM
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.gradient_norm(self.w)
-
-    def exact(self, risk: ExactRisk) -> float:
-        return float(np.linalg.norm(risk.gradient(self.w)))
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.Norm(bounds.vector_sum(self.w), bounds.problem.pull(self.w))
 
 
 @final
 @dataclass(frozen=True)
-class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
+class SmallestEigenvalue(_OfMatrix[float], _NumberAtWeights):
     kind = QueryKind.EIGENVALUE
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.smallest_eigenvalue(self.w)
-
-    def exact(self, risk: ExactRisk) -> float:
-        return risk.smallest_eigenvalue(self.w)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.SmallestEigenvalue(bounds.matrix_sum(self.w), bounds.problem.bends(self.w))
 
 
@@ -209,13 +181,7 @@ class SmallestEigenvalue(_OfMatrix["float"], _NumberAtWeights):
 class Value(_NumberAtWeights):
     kind = QueryKind.VALUE
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.value(self.w)
-
-    def exact(self, risk: ExactRisk) -> float:
-        return risk.value(self.w)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.number_sum(self.w)
 
     def public(self, problem: Problem) -> Any:

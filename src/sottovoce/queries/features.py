@@ -11,25 +11,22 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting.checks import positive
 from sottovoce.accounting.events import QueryKind
-from sottovoce.arrays import Vector
+from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.problem import require_matrix_fits
 from sottovoce.queries.base import Answer, Form, Query
 from sottovoce.trusted import requests
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix
-    from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 Indices = NDArray[np.intp]
 
 
 @final
 @dataclass(frozen=True)
-class Gram(Query["Matrix"]):
+class Gram(Query[Matrix]):
     kind = QueryKind.GRAM
     form = Form.SYMMETRIC
 
@@ -40,13 +37,7 @@ class Gram(Query["Matrix"]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.gram()
-
-    def exact(self, risk: ExactRisk) -> Matrix:
-        return risk.gram()
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.Gram()
 
 
@@ -60,13 +51,7 @@ class GramDiagonal(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.gram_diagonal()
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        return risk.gram_diagonal()
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.Squares()
 
 
@@ -102,15 +87,7 @@ class ColumnMoments(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns + (problem.columns if self.groups is None else int(self.groups.max()) + 1)
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.moments(self.balance)
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        means, squares = risk.moments()
-        summed = squares if self.groups is None else np.bincount(self.groups, squares)
-        return np.concatenate([means, self.factor(risk.problem) * summed])
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.Moments(self.balance, self.groups)
 
     def factor(self, problem: Problem) -> float:
@@ -136,14 +113,7 @@ class ColumnMeans(Query[Vector]):
     def length(self, problem: Problem) -> int:
         return problem.columns
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.means()
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        means: Vector = risk.moments()[0]
-        return means
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return requests.Means()
 
 

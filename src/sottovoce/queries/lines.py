@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
@@ -15,10 +14,8 @@ from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 SHORTEST_TRIAL = 1e-6
 """Trial steps shorter than this, in units of 1/radius, are refused: rounding would hide their difference."""
@@ -44,14 +41,7 @@ class Trials(AtWeights["Vector"]):
             raise ParameterError("a trial step is too short to be told from rounding; drop it.")
         return replace(self, w=w, steps=steps)
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.trials(self.w, self.steps)
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        lengths: Vector = np.linalg.norm(self.steps, axis=1)
-        return risk.trials(self.w, self.steps) / lengths
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.step_drops(self.w, self.steps, np.linalg.norm(self.steps, axis=1))
 
     def public(self, problem: Problem) -> Any:
@@ -83,14 +73,7 @@ class Grid(AtWeights["Vector"]):
             count=lengths.size,
         )
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.grid(self.w, self.direction, self.longest, self.shrink, self.count)
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        line = risk.along(self.w, self.direction)
-        return np.array([line.decrease(float(length)) for length in self._lengths])
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.line_drops(self.w, self.direction, self._lengths)
 
     def public(self, problem: Problem) -> Any:
@@ -126,11 +109,6 @@ class Backtrack:
 
     def sensitivity(self, bounds: Bounds) -> float:
         return bounds.difference(self.w, self._longest)
-
-    def exact(self, risk: ExactRisk) -> Iterator[float]:
-        """Each comparison when its turn comes."""
-        line = risk.along(self.w, self.direction)
-        return (line.decrease(float(a)) - float(b) for a, b in zip(self.lengths, self.required, strict=True))
 
     @property
     def _longest(self) -> Vector:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -14,10 +13,8 @@ from sottovoce.queries.base import AtWeights
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
-    from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 BANDS = 14
 """Bands: the k-th ends at 2^(1-k) of the largest target, the last goes down to 0, the first is open."""
@@ -43,14 +40,7 @@ class ResidualBands(AtWeights["Vector"]):
     def length(self, problem: Problem) -> int:
         return BANDS
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        largest = bounds.problem.weight
-        return bounds.mean(diameter=math.sqrt(2.0) * largest, norm=largest)
-
-    def exact(self, risk: ExactRisk) -> Vector:
-        return risk.residual_bands(self.w, edges(risk.problem))
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.residual_shares(self.w, edges(bounds.problem))
 
 

@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
 from sottovoce.accounting.events import QueryKind
+from sottovoce.arrays import Matrix
 from sottovoce.errors import ParameterError
 from sottovoce.problem import require_matrix_fits
 from sottovoce.queries.base import AtWeights, Form
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Matrix
-    from sottovoce.models.protocol import ExactRisk
-    from sottovoce.privacy.bounds import Bounds
+    from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
-    from sottovoce.queries.base import Proposals
 
 
-class _OfScores(AtWeights["Matrix"]):
+class _OfScores(AtWeights[Matrix]):
     form = Form.SYMMETRIC
 
     def length(self, problem: Problem) -> int:
@@ -47,13 +45,7 @@ class ScoreMoment(_OfScores):
 
     kind = QueryKind.SCORES
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.score_moment(self.w)
-
-    def exact(self, risk: ExactRisk) -> Matrix:
-        return risk.score_moment(self.w)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.score_sum(self.w)
 
 
@@ -74,11 +66,5 @@ class Information(_OfScores):
             raise ParameterError("a person's rows are not independent; ask for the score moment.")
         return super().admitted(problem)
 
-    def sensitivity(self, bounds: Bounds) -> float:
-        return bounds.information(self.w)
-
-    def exact(self, risk: ExactRisk) -> Matrix:
-        return risk.information(self.w)
-
-    def request(self, bounds: Proposals) -> Any:
+    def request(self, bounds: Bounds) -> Any:
         return bounds.information_sum(self.w)

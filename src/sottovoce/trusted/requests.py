@@ -183,12 +183,16 @@ class ClassLine(ClassRequest):
     lengths: Vector
 
 
+class ExampleRequest(Request):
+    """About examples that are clipped one by one (`example_requests`)."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Norm(Request):
     """The length of a vector sum and a public vector."""
 
-    of: VectorSum | ClassVector
+    of: Request
     added: Vector
 
 
@@ -197,7 +201,7 @@ class Norm(Request):
 class SmallestEigenvalue(Request):
     """Of a matrix sum and a public symmetric matrix."""
 
-    of: MatrixSum | ClassMatrix
+    of: Request
     added: Matrix
 
 
@@ -206,7 +210,7 @@ class SmallestEigenvalue(Request):
 class Product(Request):
     """A matrix sum times a public vector, taken at length 1."""
 
-    of: MatrixSum | ClassMatrix
+    of: Request
     direction: Vector
 
 
@@ -238,14 +242,17 @@ class Moments(Request):
     groups: NDArray[np.intp] | None
 
 
+_MAKERS = ("sottovoce.kernels.sums", "sottovoce.kernels.softmax_sums", "sottovoce.autodiff.sums")
+
+
 class Sums(ABC):
     """Records behind bounded sums: says what a request must be charged for, and answers it.
 
-    There are no others than those of the room `kernels`."""
+    There are no others than those of the base."""
 
     def __init_subclass__(cls, **named: Any) -> None:
-        if cls.__module__ not in ("sottovoce.kernels.sums", "sottovoce.kernels.softmax_sums"):
-            raise TypeError("sums over records are those of sottovoce.kernels and no others.")
+        if cls.__module__ not in _MAKERS:
+            raise TypeError(f"sums over records are those of {', '.join(_MAKERS)} and no others.")
         super().__init_subclass__(**named)
 
     @abstractmethod
@@ -257,7 +264,7 @@ class Sums(ABC):
         """The sum, exact: for one who adds noise to it."""
 
     @abstractmethod
-    def falls(self, request: LineDrops | ClassLine) -> Callable[[float], float]:
+    def falls(self, request: Any) -> Callable[[float], float]:
         """How far a risk falls at each length along a line, exact: for one who compares it with noise."""
 
     @abstractmethod

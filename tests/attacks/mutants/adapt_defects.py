@@ -185,9 +185,9 @@ ADAPT = (
     ),
     Mutant(
         "counts of residuals charged as if records were zeroed out",
-        "queries.residuals:ResidualBands.sensitivity",
-        "math.sqrt(2.0) * largest",
-        "largest",
+        "privacy.charges:_shares",
+        "bands.moment_distance(facts.weight, relation)",
+        "facts.weight",
         "tests/privacy/test_residual_bands.py -k neighbour",
     ),
     Mutant(

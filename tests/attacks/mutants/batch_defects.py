@@ -43,7 +43,7 @@ BATCHES = (
 ROUNDING = (
     Mutant(
         "published noise where it is too small",
-        "privacy.bounds:Bounds._stated",
+        "models.bounds:Bounds._stated",
         "paper < tight * (1.0 - 1e-9)",
         "False",
         BOUNDS,

@@ -231,16 +231,16 @@ BOUNDS = (
     ),
     Mutant(
         "value difference: factor 2 dropped",
-        "privacy.sensitivity:value_difference",
-        "slope * radius",
-        "0.5 * slope * radius",
+        "privacy.example_charges:_line",
+        "request.steepest * length",
+        "0.5 * request.steepest * length",
         "tests/autodiff/test_torch_persons.py -k past_the_bound",
     ),
     Mutant(
         "trials counted once",
-        "privacy.sensitivity:normalized_trials",
-        "slope * radius * math.sqrt(count)",
-        "slope * radius",
+        "privacy.example_charges:_steps",
+        "norm_above(lengths)",
+        "float(np.max(lengths))",
         "tests/autodiff/test_sensitivity.py -k paid_for",
     ),
     Mutant(

@@ -78,9 +78,9 @@ RELEASES = (
     ),
     Mutant(
         "trials not divided by their length",
-        "queries.lines:Trials.exact",
-        "risk.trials(self.w, self.steps) / lengths",
-        "risk.trials(self.w, self.steps)",
+        "autodiff.sums:ExampleSums.answer",
+        "np.array(falls) / divisors",
+        "np.array(falls)",
         "tests/autodiff/test_sensitivity.py -k paid_for",
     ),
     Mutant(
@@ -164,7 +164,7 @@ ARGUMENTS = (
     ),
     Mutant(
         "a norm whose squares underflow",
-        "privacy.bounds:norm_above",
+        "privacy.charges:norm_above",
         "math.nextafter(largest * float(np.linalg.norm(v / largest)) * (1.0 + 2.0 ** (-40)), math.inf)",
         "float(np.linalg.norm(v)) * (1.0 + 2.0 ** (-40))",
         f"{_ARGUMENTS} -k norm",

@@ -124,17 +124,6 @@ GEOMETRY = (
         "float(np.linalg.norm(self.matrix, 2))",
         f"{RESHAPED} -k cancels",
     ),
-    *(
-        Mutant(name, place, old, new, "tests/attacks/test_neighbours.py")
-        for name, place, old, new in (
-            (
-                "line search priced by its second length",
-                "queries.lines:Backtrack._longest",
-                "np.max(self.lengths)",
-                "self.lengths[-1]",
-            ),
-        )
-    ),
     Mutant(
         "moments: means and squares priced as one",
         "trusted.bands:moments_distance",

@@ -440,14 +440,14 @@ PASSES = (
 ASKING = (
     Mutant(
         "a query believed about its sensitivity",
-        "privacy.sources:RecordSource.sensitivity",
+        "privacy.sources:Source.sensitivity",
         "return tight",
         "return query.sensitivity(self.bounds)",
         f"{LIES} -k 'wrong_sensitivity or twice'",
     ),
     Mutant(
         "a published charge may be lower",
-        "privacy.sources:RecordSource.sensitivity",
+        "privacy.sources:Source.sensitivity",
         "max(tight, query.sensitivity(self.bounds))",
         "query.sensitivity(self.bounds)",
         f"{LIES} -k published",
@@ -455,9 +455,16 @@ ASKING = (
     Mutant(
         "any risk answers for itself",
         "privacy.sources:source_of",
-        "type(risk).__module__ in _WINGS",
-        "True",
+        "not isinstance(sums, Sums)",
+        "False",
         f"{LIES} -k another_maker",
+    ),
+    Mutant(
+        "a line searched further than was charged for",
+        "privacy.sources:Source.comparisons",
+        "min(max(float(length), -longest), longest)",
+        "float(length)",
+        f"{LIES} -k searched_no_further",
     ),
     Mutant(
         "an answer longer than was charged for",
@@ -469,8 +476,8 @@ ASKING = (
     Mutant(
         "noise for the other relation",
         "privacy.oracle:Oracle.__init__",
-        "source_of(risk, calibration=calibration, relation=run.budget.relation)",
-        "source_of(risk, calibration=calibration, relation=run.budget.relation.other)",
+        "source_of(risk, calibration, run.budget.relation)",
+        "source_of(risk, calibration, run.budget.relation.other)",
         "tests/accounting/test_relations.py -k halves",
     ),
     Mutant(
