@@ -127,6 +127,10 @@ class Bounds(ABC):
         """l2 movement of the diagonal of X'X/n."""
         return self.charged(requests.Squares())
 
+    def moments(self, balance: float) -> float:
+        """l2 movement of column means and f times mean squares; f = sqrt(balance) influence / energy."""
+        return self.charged(requests.Moments(balance, None))
+
     def charged(self, request: Request) -> float:
         """What such a request will cost."""
         return charge(request, self.facts, self.relation)
