@@ -153,17 +153,6 @@ class Problem:
         return min(self.weight * self.radius**2, self.energy_cap)
 
     @property
-    def is_uncapped(self) -> bool:
-        """Whether a record of any length may count as much as any other."""
-        return self.influence_cap >= self.weight * self.radius
-
-    @property
-    def root_energy(self) -> float:
-        """Radius of rows that count 1 and have this energy."""
-        plain = self.weight == 1.0 and self.energy_cap >= self.radius**2
-        return self.radius if plain else math.sqrt(self.energy) * (1.0 + 2.0**-50)
-
-    @property
     def columns(self) -> int:
         """Width of a row: the size of the Gram matrix, and of each output's block of weights."""
         return self.dim // self.outputs

@@ -73,9 +73,7 @@ def test_the_bounds_are_attained() -> None:
     assert moved == pytest.approx(ends[0].bounds.gradient(np.zeros(1)), rel=1e-6)
 
 
-def test_a_query_that_lies_about_a_module_is_neither_believed_nor_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_query_that_lies_about_a_module_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its examples are cut to what is charged for, whatever a query says of itself."""
     monkeypatch.setattr(Gradient, "sensitivity", lambda self, bounds: 1e-9)
     monkeypatch.setattr(Gradient, "exact", lambda self, risk: 1e9 * risk.start)

@@ -177,10 +177,6 @@ class TorchRisk(RiskOverSums):
         asked = self.bounds.product_sum(w, unit)
         return np.asarray(length * self.sums.answer(asked) + self.problem.bends_along(w, along))
 
-    def cut_hessian(self, w: Vector, ceiling: float) -> NoReturn:
-        """Refused: what is clipped here is the Hessian."""
-        raise ParameterError("phi'' is cut off of linear models only; clip Hessians lower instead.")
-
     def preconditioned(self, preconditioner: object) -> NoReturn:
         """Refused: a module has no columns to scale."""
         raise ParameterError("a PyTorch module has no columns to give coordinates to.")

@@ -131,13 +131,6 @@ def declaration() -> dict[str, Any]:
     return {"columns": {**numbers, **kinds}, "target": {"column": "Cover", "classes": list(COVERS)}}
 
 
-def bounded_names() -> tuple[str, ...]:
-    """Names of the columns of `bounded`."""
-    areas = (f"wilderness area {number}" for number in range(1, WILDERNESS_AREAS + 1))
-    soils = (f"soil type {number}" for number in range(1, SOIL_TYPES + 1))
-    return (*NUMERIC, *areas, *soils, "intercept")
-
-
 def load() -> Covertype:
     """Read the embedded table."""
     with as_file(files("sottovoce.datasets") / "covtype.npz") as path, np.load(path) as stored:

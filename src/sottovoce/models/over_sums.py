@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -86,14 +85,6 @@ class RiskOverSums(Sealed, ABC):
         w = self._weights(w)
         require_matrix_fits(self.dim)
         return np.asarray(self.sums.answer(self.bounds.matrix_sum(w)) + self.problem.bends(w))
-
-    def cut_hessian(self, w: Vector, ceiling: float) -> Matrix:
-        """The same with phi'' cut off at `ceiling`. Exact: for the data's owner only."""
-        w = self._weights(w)
-        asked: Any = self.bounds.matrix_sum(w)
-        return np.asarray(
-            self.sums.answer(replace(asked, span=asked.span.below(ceiling))) + self.problem.bends(w)
-        )
 
     def score_moment(self, w: Vector) -> Matrix:
         """(1/n) sum ss', s a record's q phi' x or the sum of a person's. Exact: for the data's owner only."""

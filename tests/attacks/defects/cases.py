@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
@@ -23,23 +24,19 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.data.schema import Schema
 from sottovoce.methods.registry import METHODS
 from sottovoce.models.softmax import SoftmaxRisk
-from sottovoce.privacy.oracle import Oracle
 from sottovoce.queries import Preconditioner
 from tests.attacks import test_neighbours as climbs
 from tests.attacks.defects.watching import (
-    Watch,
+    asked,
     coupled,
     digest,
-    require_close,
+    require_apart,
     require_paid,
-    require_within,
-    watching,
 )
 from tests.attacks.replay import pairs
 from tests.attacks.test_replay_fronts import ESTIMATORS, FIGURES, SEARCHES, arrays
 
 Case = Callable[[], str]
-BUDGETS = {relation: sv.Budget(2.0, 1e-5, relation) for relation in Relation}
 FORMS = ("dense", "sparse", "compiled", "persons")
 LOSSES: dict[str, Any] = {
     **climbs.LOSSES,
@@ -68,14 +65,21 @@ def queries(seed: int) -> str:
     choice = climbs.decoded(draw.normal(size=80), _like(loss), kind)
     held = [_records(draw, loss, choice, place) for place in range(CANDIDATES)]
     with kernels("compiled" if form == "compiled" else "reference"):
-        null, *logs = (_asked(names, loss, choice, one, form, relation, seed) for one in (None, *held))
+        null, *logs = (
+            asked(
+                names,
+                lambda one=one: _risk(loss, one, choice.preconditioner, form),
+                choice.query,
+                relation,
+                seed,
+            )
+            for one in (None, *held)
+        )
     require_paid(null)
     if relation is Relation.REPLACE_ONE:
-        compared = list(itertools.combinations([*logs, null], 2))
+        require_apart(itertools.combinations([*logs, null], 2))
     else:
-        compared = [(log, null) for log in logs]
-    for one, two in compared:
-        require_within(require_close(one, two))
+        require_apart((log, null) for log in logs)
     return digest(null) + digest(logs[0]) + digest(logs[-1])
 
 
@@ -102,31 +106,6 @@ def _like(loss: str) -> str:
     if loss == "softmax":
         return loss
     return "logistic" if LOSSES[loss].kind is sv.losses.Kind.MARGIN else "residual"
-
-
-def _asked(
-    names: list[str], loss: str, choice: Any, one: Any, form: str, relation: Relation, seed: int
-) -> list[tuple[str, Any, Any]]:
-    """What queries charge and compute, asked of one oracle; errors are a part of it."""
-    watch = Watch(seed)
-    with watching(watch):
-        try:
-            risk = _risk(loss, one, choice.preconditioner, form)
-            oracle = Oracle(risk, sv.Ledger(BUDGETS[relation]).run(BUDGETS[relation]), watch)
-            units = oracle.units_left // (ASKED + 1)
-        except Exception as error:
-            watch.failed(error)
-            return watch.log
-        for name in names:
-            try:
-                query = choice.query(name, oracle.problem)
-                if name == "line search":
-                    oracle.search(query, units)
-                else:
-                    oracle.ask(query, units)
-            except Exception as error:
-                watch.failed(error)
-    return watch.log
 
 
 def _risk(loss: str, one: Any, preconditioner: Preconditioner | None, form: str) -> Any:
@@ -307,4 +286,9 @@ def cases(many: bool = True) -> dict[str, Case]:
         found[f"search {name}"] = partial(searches, name, 1)
     for name in FIGURES if many else ("absolute error",):
         found[f"figure {name}"] = partial(figures, name, 0)
+    if many and find_spec("torch") is not None:
+        from tests.attacks.defects import modules
+
+        found |= {f"module {seed}": partial(modules.queries, seed) for seed in range(modules.COUNT)}
+        found |= {f"fit of a module {seed}": partial(modules.fits, seed) for seed in range(2)}
     return found

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 from tests.attacks.defects.planting import Defect, Site, planted, sites
-from tests.attacks.mutants.runner import LIBRARIES, linked
+from tests.attacks.mutants.runner import HEAVY, LIBRARIES, linked
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 0.8
@@ -54,7 +54,7 @@ class Machine:
     def __init__(
         self, source: Path, base: set[str], *, many: bool, jobs: int, seconds: float = SECONDS
     ) -> None:
-        for library in LIBRARIES.split():
+        for library in (LIBRARIES + HEAVY if many else LIBRARIES).split():
             with contextlib.suppress(ImportError):
                 importlib.import_module(library)
         self._source = source

@@ -16,10 +16,13 @@ from unittest import mock
 
 import numpy as np
 
+from sottovoce.accounting import Budget, Ledger
+from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.errors import DataError, LedgerError
 from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
+from sottovoce.privacy.oracle import Oracle
 
 ROUNDED = 1.0 + 1e-12
 """For the distance of two answers, which is itself computed in floating point."""
@@ -162,6 +165,40 @@ def require_within(ratio: float) -> float:
     if not ratio <= 1.0:
         raise Broken(f"an answer moves {ratio:.6g} times what was charged")
     return ratio
+
+
+def asked(
+    names: list[str],
+    make: Callable[[], Any],
+    query: Callable[[str, Any], Any],
+    relation: Relation,
+    seed: int,
+) -> list[tuple[str, Any, Any]]:
+    """What queries about a risk charge and compute, asked of one oracle; errors are a part of it."""
+    watch, budget = Watch(seed), Budget(2.0, 1e-5, relation)
+    with watching(watch):
+        try:
+            oracle = Oracle(make(), Ledger(budget).run(budget), watch)
+            units = oracle.units_left // (len(names) + 1)
+        except Exception as error:
+            watch.failed(error)
+            return watch.log
+        for name in names:
+            try:
+                made = query(name, oracle.problem)
+                if name == "line search":
+                    oracle.search(made, units)
+                else:
+                    oracle.ask(made, units)
+            except Exception as error:
+                watch.failed(error)
+    return watch.log
+
+
+def require_apart(pairs: Iterable[tuple[Any, Any]]) -> None:
+    """No answer of one differs from the other's by more than was charged."""
+    for one, two in pairs:
+        require_within(require_close(one, two))
 
 
 def heard(make: Callable[[], Any], watch: Watch) -> bytes:
