@@ -82,7 +82,7 @@ def test_a_query_that_lies_about_a_module_is_not_believed(monkeypatch: pytest.Mo
     ledger, noise = sv.Ledger(budget), Recorder(SimulatedNoise(0))
     Oracle(risk(1e3 * A, y), ledger.run(budget), noise).gradient(np.ones(3), 10**6)
     assert ledger.history[0].event.sensitivity >= 2.0 * 0.5 / 5
-    assert np.linalg.norm(noise.tape[0][0]) <= 0.5
+    assert np.linalg.norm(noise.exact[0]) <= 0.5
 
 
 def test_overlong_products_of_opposite_sign_attain_their_bound() -> None:

@@ -30,6 +30,13 @@ CLIPPING = (
         SENSITIVITY,
     ),
     Mutant(
+        "persons forgotten at the door of tensors",
+        "autodiff.risk:TorchRisk.__init__",
+        "examples if people is None else examples.by_person(people)",
+        "examples",
+        "tests/autodiff/test_torch_persons.py",
+    ),
+    Mutant(
         "differences of losses not clipped",
         "autodiff.sums:ExampleSums._fall",
         "clipped_numbers(fall, -limit, limit, q)",
