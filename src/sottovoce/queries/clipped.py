@@ -10,7 +10,6 @@ import numpy as np
 from sottovoce.accounting.events import QueryKind
 from sottovoce.errors import ParameterError
 from sottovoce.queries.base import AtWeights
-from sottovoce.trusted.example_requests import CountedGradients, GradientShares
 
 if TYPE_CHECKING:
     from sottovoce.arrays import Vector
@@ -53,7 +52,9 @@ class ClippedGradient(_OfExamples):
     def length(self, problem: Problem) -> int:
         return problem.dim + 1
 
-    def request(self, bounds: Bounds) -> CountedGradients:
+    def request(self, bounds: Bounds) -> Any:
+        from sottovoce.trusted.example_requests import CountedGradients
+
         return CountedGradients(self.w, self.clip, COUNTED)
 
     def public(self, problem: Problem) -> Any:
@@ -85,5 +86,7 @@ class GradientBands(_OfExamples):
     def length(self, problem: Problem) -> int:
         return len(EDGES) + 1
 
-    def request(self, bounds: Bounds) -> GradientShares:
+    def request(self, bounds: Bounds) -> Any:
+        from sottovoce.trusted.example_requests import GradientShares
+
         return GradientShares(self.w, EDGES)

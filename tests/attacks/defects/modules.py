@@ -30,18 +30,20 @@ def _first(outputs: Any, targets: Any) -> Any:
 
 
 def _risk(kind: str, one: Any, persons: bool) -> Any:
-    """One example, or person with two, among others; None for a person without any."""
+    """One example, or a person with two, among others; None for a person without any."""
     X, y = models.phase_data(4, climbs.COLUMNS, seed=1)
+    keys = np.arange(1, 5)
     if one is not None:
-        X, y = np.vstack([one[0], -one[0] / 2, X]), np.concatenate([[one[1], 1.0], y])
-    keys = np.arange(6)[-len(y) :] - 1
+        mine = np.array([one[0], -one[0] / 2] if persons else [one[0]])
+        X, y = np.vstack([mine, X]), np.concatenate([[one[1], 1.0][: len(mine)], y])
+        keys = np.append(np.zeros(len(mine), dtype=int), keys)
     chain = nn.Sequential(nn.Linear(climbs.COLUMNS, 1, bias=False, dtype=torch.float64))
     module, loss = {
         "squared": (models.Squared(climbs.COLUMNS), models.quarter_square),
         "linear": (models.Linear(climbs.COLUMNS), models.logistic),
         "layers": (chain, _first),
     }[kind]
-    terms: dict[str, Any] = {"groups": np.maximum(keys, 0), "persons": 5} if persons else {}
+    terms: dict[str, Any] = {"groups": keys, "persons": 5} if persons else {}
     clips = {"gradient_clip": 0.5, "curvature_clip": 0.25}
     return sv.autodiff.TorchRisk(module, loss, (X, y), invalid="zero", **clips, **terms)
 
