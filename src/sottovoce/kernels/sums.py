@@ -129,9 +129,7 @@ class RowSums(Sealed, Sums):
     def preconditioned(self: S, preconditioner: Preconditioner) -> S:
         """Measure every record once, here; what it counts is kept, nothing else."""
         if self._preconditioner is not None:
-            raise ParameterError(
-                "this risk has a preconditioner already. Reshape the risk as the user gave it."
-            )
+            raise ParameterError("this risk has a preconditioner already. Take the risk as the user gave it.")
         if type(preconditioner) is not Preconditioner or preconditioner.columns != self._records.dim:
             raise ParameterError(
                 f"preconditioner must be a Preconditioner of the records' {self._records.dim} columns."
