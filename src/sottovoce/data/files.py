@@ -15,7 +15,7 @@ from sottovoce.data.columns import Target
 from sottovoce.data.compact import Compact
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.options import AS_WRITTEN, ReadOptions
-from sottovoce.data.persons import read_keys, require_key_type
+from sottovoce.data.persons import Keys, read_keys, require_key_type
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import open_source
 from sottovoce.data.survival import HAPPENED, PERSON, Periods
@@ -81,7 +81,7 @@ def _parts(
     weighed_by = schema.weighed_by if weighted else ()
     wanted = (*schema.names, *([aim.name] if aim else []), *keyed_by, *weighed_by)
     parts: list[Table] = []
-    keys: list[str | None] = []
+    keys = Keys()
     n = 0
     rule = Rule(lenient=how.lenient, typed=source.typed)
     for rows, column_of in source.chunks(wanted):

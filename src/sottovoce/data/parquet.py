@@ -26,7 +26,7 @@ from sottovoce.data.compact_rows import LEAST_COMPACT
 from sottovoce.data.encoding import require_type
 from sottovoce.data.filesets import files_of, is_parquet
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.persons import read_keys, require_key_type
+from sottovoce.data.persons import Keys, read_keys, require_key_type
 from sottovoce.data.pieces import Encode, Piece, PieceReader, zeros
 from sottovoce.data.schema import Schema
 from sottovoce.data.sealed import Sealed
@@ -120,12 +120,12 @@ class ParquetSource(Sealed):
         """The layout in which rows are held; None where the radius shrinks them and they are held dense."""
         return self.layout if self.radius >= LEAST_COMPACT else None
 
-    def keys(self) -> list[str | None]:
+    def keys(self) -> Keys:
         """The persons' keys of all rows, in their order; the schema names the column."""
         assert self.schema.person is not None
         self.require_unchanged()
         names = (self.spelled[self.schema.person],)
-        keys = list[str | None]()
+        keys = Keys()
         for chunk in (chunk for file in self.files for chunk in _batches(file, 0, names)):
             require_key_type(chunk.column(0), self.schema.person)
             keys += read_keys(chunk.column(0), chunk.num_rows)

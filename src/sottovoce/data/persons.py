@@ -190,11 +190,15 @@ class Persons(Sealed):
         return f"Persons({self.n}, private)"
 
 
-def read_keys(groups: Any, rows: int) -> list[str | None]:
+class Keys(list[str | None]):
+    """Keys as `read_keys` returns them, which need not be read again."""
+
+
+def read_keys(groups: Any, rows: int) -> Keys:
     """A text for each row, None where there is none; read by itself, whatever the others are."""
-    keys: list[str | None] | None = None
+    keys: Keys | None = None
     with suppress(Exception):
-        keys = _keys(_column(groups))
+        keys = groups if type(groups) is Keys else Keys(_keys(_column(groups)))
     if keys is None or len(keys) != rows:
         raise DataError("groups must hold one person's key for each row.")
     return keys
@@ -232,12 +236,14 @@ def _keys(column: Any) -> list[str | None]:
     if isinstance(plain, np.ndarray):
         if plain.ndim != 1:
             raise ValueError("one key a row")
-        listed = plain.tolist() if plain.dtype.kind in cells.TEXT + "iufc" else [None] * len(plain)
-        return [_text(key) for key in listed]
-    if not _may_be_key(plain.type):
+        if plain.dtype.kind in cells.TEXT:
+            return [_text(key) for key in plain.tolist()]
+        if plain.dtype.kind not in "iufc":
+            return [None] * len(plain)
+    elif not _may_be_key(plain.type):
         return [None] * len(plain)
-    if cells.holds_numbers_only(plain):
-        return [_text(key) for key in cells.numbers(plain).tolist()]
+    if isinstance(plain, np.ndarray) or cells.holds_numbers_only(plain):
+        return [_digits(key) for key in cells.numbers(plain).tolist()]
     return [_text(key) for key in _bytes(plain).to_pylist()]
 
 

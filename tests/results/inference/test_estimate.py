@@ -10,10 +10,12 @@ from scipy import special
 
 from sottovoce.results.inference.allotment import Allotment
 from sottovoce.results.inference.estimate import OneStep
+from sottovoce.results.inference.score_moment import ScoreMoment
 from sottovoce.results.inference.terms import UserTerms, coded, plain_terms
 from tests.results.inference.populations import overlapping, quadratic, symmetric_noise
 
 HESSIAN = np.array([[0.6, 0.1, 0.0], [0.1, 0.4, -0.1], [0.0, -0.1, 0.5]])
+OTHER_SHAPE = np.diag([0.2, 0.9, 0.5])
 NONE = np.zeros((0, 3))
 
 
@@ -65,15 +67,43 @@ def test_degrees_of_freedom_are_those_of_errors_that_stray_as_much() -> None:
     such variance has an sd of 4 %, so that 25 % off has odds below 1e-6."""
     rng, n = np.random.default_rng(12), 1000
     still = replace(quadratic(rng, HESSIAN, np.zeros(3), n=n, hessian_scale=0.0), gradient=np.zeros(3))
-    for name, scale in (("hessian", 0.004), ("moment", 0.02)):
-        exact = replace(still, **{f"{name}_scale": scale}, gradient_scale=0.01 * (name == "hessian"))
+    for name, scale, whole in (("hessian", 0.004, HESSIAN), ("moment", 0.02, OTHER_SHAPE)):
+        exact = replace(still, moment=OTHER_SHAPE, **{f"{name}_scale": scale})
+        exact = replace(exact, gradient_scale=0.01 * (name == "hessian"))
         errors, freedom = OneStep.of(exact, NONE).errors(np.eye(3))
         drawn = [
-            OneStep.of(replace(exact, **{name: HESSIAN + symmetric_noise(rng, 3, scale)}), NONE)
+            OneStep.of(replace(exact, **{name: whole + symmetric_noise(rng, 3, scale)}), NONE)
             for _ in range(1500)
         ]
         squares = [estimate.errors(np.eye(3))[0] ** 2 for estimate in drawn]
         np.testing.assert_allclose(np.var(squares, axis=0), 2.0 * errors**4 / freedom, rtol=0.25)
+
+
+def test_scores_keep_the_shape_that_noise_does_not_make() -> None:
+    """400 answers with noise as large as the moment. Where it has the Hessian's shape traces are 1.09 times its
+    own on average (one has an sd of 0.64, their mean of 0.03), 1.34 times if eigenvalues below 0 alone were cut
+    off; where noise is small another shape is kept."""
+    rng = np.random.default_rng(13)
+    values, vectors = np.linalg.eigh(HESSIAN)
+    ratios = []
+    for _ in range(400):
+        found = ScoreMoment.of(HESSIAN + symmetric_noise(rng, 3, 0.6), 0.6, values, vectors)
+        ratios.append(np.trace(found.value) / np.trace(HESSIAN))
+    assert np.mean(ratios) < 1.25
+    seen = ScoreMoment.of(OTHER_SHAPE + symmetric_noise(rng, 3, 0.01), 0.01, values, vectors)
+    np.testing.assert_allclose(seen.value, OTHER_SHAPE, atol=0.05)
+    assert seen.kept > 0.98
+
+
+def test_a_hessian_that_changed_widens_by_the_way_and_not_by_the_noise() -> None:
+    """k^2 dd' for a step of 1 whose noise is small, nothing for one that noise alone makes."""
+    exact = quadratic(np.random.default_rng(14), HESSIAN, np.zeros(3), n=10**8, hessian_scale=0.0)
+    for length, scale, grown in ((1.0, 1e-6, True), (0.01, 0.05, False)):
+        found = replace(exact, gradient=HESSIAN @ [length, 0.0, 0.0], gradient_scale=scale)
+        still, moved = (OneStep.of(replace(found, third=third), NONE) for third in (0.0, 0.3))
+        added = (moved.covariance - still.covariance)[0, 0]
+        assert added == pytest.approx(moved.change**2 * length**2 if grown else 0.0, rel=1e-6, abs=1e-15)
+        assert moved.change > 0.05 * grown
 
 
 def test_the_part_of_the_sample_is_what_is_left_without_noise() -> None:
@@ -117,7 +147,7 @@ def test_what_is_determined_is_covered_however_flat_another_direction_is(smalles
         reach = special.stdtrit(freedom, 0.975) * errors
         held.append(np.abs(estimate.values(turn.T)) <= reach)
         seen.append(estimate.determined(along))
-    assert np.mean(seen, axis=0)[:2] == pytest.approx(1.0)
+    assert np.all(np.mean(seen, axis=0)[:2] >= 0.995)
     assert np.mean(seen, axis=0)[2] < (0.05 if smallest < 0.02 else 0.5)
     assert np.all(np.mean(held, axis=0)[:2] >= 0.91)
 

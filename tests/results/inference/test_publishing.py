@@ -39,11 +39,13 @@ def test_the_covariance_is_that_of_the_standard_errors_and_of_other_references(m
     line = next(line for line in other.lines if line.term == "region=south")
     assert south_west.estimate == pytest.approx(line.estimate)
     assert south_west.error == pytest.approx(line.error)
+    assert south_west.privacy == pytest.approx(line.privacy)
     odds = model.summary(exp=True).contrast({"region=south": 1.0, "region=west": -1.0})
     assert odds.estimate == pytest.approx(math.exp(line.estimate))
     assert not summary.contrast({"region=south": 1.0, "region=(missing or other)": 1.0}).resolved
-    with pytest.raises(ParameterError, match="no term"):
-        summary.contrast({"region=east": 1.0})
+    for weights in ({"region=east": 1.0}, {"region=south": 0.0}, {"region=south": math.nan}):
+        with pytest.raises(ParameterError):
+            summary.contrast(weights)
 
 
 def test_a_joint_test_of_one_coefficient_is_its_own_and_of_a_column_knows_no_reference(

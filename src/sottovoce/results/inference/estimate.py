@@ -3,7 +3,8 @@
 Let f be the data's part of the risk, w* its minimizer in the population, g and H the answers at w, and
 w = w* + d. Then g + H(w* - w) = (mean score at w*) + noise of g - E d + o(d), E the noise of H: the first has
 covariance V/n, the second sigma^2 I, and E d has (s^2/2)(||d||^2 I + dd'), s the scale of E. So the step
--H^-1 g has covariance H^-1 [sigma^2 I + V/n + (s^2/2)(||d||^2 I + dd')] H^-1, with d from the step itself.
+-H^-1 g has covariance H^-1 [sigma^2 I + V/n + (s^2/2)(||d||^2 I + dd')] H^-1, with d from the step itself,
+shortened by what sample and noise added to its length.
 
 Eigenvectors of H whose eigenvalue does not stand out of the noise are hidden: nothing is inverted there. In
 the basis of eigenvectors the equations of the others are free of them, so a step along the others is left,
@@ -12,12 +13,14 @@ sees as (s^2/2)(tr P I + P), and a coefficient that has a share in hidden direct
 whose variance is mostly this last part says nothing but the assumption: it is not determined.
 
 What is left of second order is that H changes on the way from where it was asked to the estimate: by a part k
-of itself, see `curvature_change`. As if it were chance, (k / (1 - k))^2 dd' is added: next to nothing
-where training came close, and an interval that stays honest where it did not.
+of itself, see `curvature_change`, so that k d is left undone, one way or the other. As if it were chance,
+k^2 dd' is added: next to nothing where training came close. The noise of g is multiplied by H^-1 as it was,
+whatever H has become, and takes no part in this.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -27,11 +30,12 @@ import numpy as np
 from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.results.inference.allotment import least_ratio
 from sottovoce.results.inference.findings import LastAnswers, curvature_change, mean_curvature
+from sottovoce.results.inference.score_moment import ScoreMoment
 
 _MOST = 0.95
 _MANY = 1e9
-_ANOTHER = 2.0
-"""k / (1 - k) where a Hessian may have changed by two thirds of itself, so that it says little."""
+_ANOTHER = 2.0 / 3.0
+"""A Hessian that may have changed by this part of itself says little."""
 _ASSUMED = 0.5
 """Part of a variance that may be assumed, not seen, in a coefficient that is determined."""
 
@@ -67,10 +71,14 @@ class OneStep:
         return np.asarray(0.5 * (matrix + matrix.T))
 
     @cached_property
+    def scores(self) -> ScoreMoment:
+        """V, along the directions that are not hidden."""
+        answer = self.basis.T @ self.findings.moment @ self.basis
+        return ScoreMoment.of(answer, self.findings.moment_scale, *self._seen)
+
+    @property
     def sampling(self) -> Matrix:
-        """V/n, negative eigenvalues, which only noise has, set to 0."""
-        values, vectors = np.linalg.eigh(self.basis.T @ self.findings.moment @ self.basis)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T) / self.findings.n
+        return np.asarray(self.scores.value / self.findings.n)
 
     @cached_property
     def still(self) -> Matrix:
@@ -88,28 +96,43 @@ class OneStep:
         return np.asarray(vectors[:, values < least_ratio(values.size) * self.findings.hessian_scale])
 
     @cached_property
+    def _seen(self) -> tuple[Vector, Matrix]:
+        """The other eigenvalues and eigenvectors."""
+        values, vectors = self._spectrum
+        first = self.hidden.shape[1]
+        return values[first:], vectors[:, first:]
+
+    @cached_property
     def assumed(self) -> Matrix:
         """The covariance taken for the hidden part of a displacement."""
         inner = self.hidden.T @ (self.basis.T @ self.spread @ self.basis) @ self.hidden
         return np.asarray(self.hidden @ inner @ self.hidden.T)
 
-    def noise(self, step: Vector) -> Matrix:
-        """Covariance of E d for d = -step and a hidden part: what the Hessian's noise adds."""
-        half = 0.5 * self.findings.hessian_scale**2
-        size = float(step @ step) + float(np.trace(self.assumed))
-        return np.asarray(half * (size * np.eye(step.size) + np.outer(step, step) + self.assumed))
+    @cached_property
+    def displacement(self) -> Vector:
+        """d, but for its sign: the step, its square by the Hessian without what sample and noise added to it
+        on average."""
+        values, vectors = self._seen
+        along = vectors.T @ self.step
+        added = float(np.sum(np.diag(vectors.T @ self.still @ vectors) / values))
+        square = float(along**2 @ values)
+        return np.asarray(math.sqrt(max(0.0, 1.0 - added / square)) * self.step if square else self.step)
+
+    @cached_property
+    def noise(self) -> Matrix:
+        """Covariance of E d for d and a hidden part: what the Hessian's noise adds."""
+        half, d = 0.5 * self.findings.hessian_scale**2, self.displacement
+        size = float(d @ d) + float(np.trace(self.assumed))
+        return np.asarray(half * (size * np.eye(d.size) + np.outer(d, d) + self.assumed))
 
     @cached_property
     def change(self) -> float:
-        """k / (1 - k): what steps with the Hessian as it was may leave undone, in units of the last one.
-
-        k is how far the Hessian may have changed; each step with the old one leaves the part k of its own."""
+        """k: the part of itself by which the Hessian may have changed."""
         found = self.findings
-        way = found.moved + 0.5 * self.basis @ self.step
+        way = found.moved + 0.5 * self.basis @ self.displacement
         there = found.coordinates(found.weights)
         mean = mean_curvature(found.hessian, found.hessian_scale, found.spread)
-        k = curvature_change(way, there, found.hessian, mean, found.third)
-        return k / (1.0 - k) if k < _MOST else _MOST / (1.0 - _MOST)
+        return curvature_change(way, there, found.hessian, mean, found.third)
 
     @property
     def curves_down(self) -> bool:
@@ -124,10 +147,8 @@ class OneStep:
     @cached_property
     def inverse(self) -> Matrix:
         """That of the Hessian along all directions but the hidden ones."""
-        values, vectors = self._spectrum
-        kept = values.size - self.hidden.shape[1]
-        seen, along = values[values.size - kept :], vectors[:, values.size - kept :]
-        return np.asarray((along / seen) @ along.T)
+        values, vectors = self._seen
+        return np.asarray((vectors / values) @ vectors.T)
 
     @cached_property
     def step(self) -> Vector:
@@ -135,8 +156,11 @@ class OneStep:
 
     @cached_property
     def covariance(self) -> Matrix:
-        chance = self._sandwich(self.still + self.noise(self.step)) + self.assumed
-        return np.asarray(chance + self.change**2 * np.outer(self.step, self.step))
+        return self._with_undone(self.change * self.displacement)
+
+    def _with_undone(self, part: Vector) -> Matrix:
+        """The covariance of a step that leaves this part of the way undone, as if by chance."""
+        return np.asarray(self._sandwich(self.still + self.noise) + self.assumed + np.outer(part, part))
 
     @cached_property
     def sampling_covariance(self) -> Matrix:
@@ -144,30 +168,31 @@ class OneStep:
         return self._sandwich(self.sampling)
 
     def determined(self, along: Matrix) -> Mask:
-        """Which rows of `along` times eta have a variance that was mostly seen, not assumed; what is added
-        because the Hessian may have become another one is assumed, too."""
-        guessed = self.assumed
+        """Which rows of `along` times eta have a variance that was mostly seen, not assumed.
+
+        Where the Hessian may have become another, what steps with the old one may leave undone is assumed,
+        too: each leaves the part k of its own, k / (1 - k) together."""
+        whole, guessed = self.covariance, self.assumed
         if self.change > _ANOTHER:
-            guessed = guessed + self.change**2 * np.outer(self.step, self.step)
-        whole, assumed = (
-            np.einsum("ij,jk,ik->i", along, middle, along) for middle in (self.covariance, guessed)
-        )
-        return np.asarray(assumed <= _ASSUMED * whole)
+            part = min(self.change, _MOST) / (1.0 - min(self.change, _MOST)) * self.step
+            whole, guessed = self._with_undone(part), guessed + np.outer(part, part)
+        every, assumed = (np.einsum("ij,jk,ik->i", along, middle, along) for middle in (whole, guessed))
+        return np.asarray(assumed <= _ASSUMED * every)
 
     def errors(self, along: Matrix) -> tuple[Vector, Vector]:
         """Standard errors of the rows of `along` times eta, and the degrees of freedom they have.
 
         The covariance rests on noisy matrices itself. With a = H^-1 c, b = H^-1 M a its value v = a'Ma moves
-        by a'E_V a / n with the noise of the moment and by -2 a'E b with that of the Hessian, so that
-        var v = s_V^2 |a|^4 / n^2 + 2 s^2 (|a|^2 |b|^2 + (a'b)^2); an error with 2 v^2 / var v degrees of
-        freedom strays as much (Satterthwaite)."""
+        with the noise of the moment, by a variance of S / n^2 (`ScoreMoment.strays`), and by -2 a'E b with
+        that of the Hessian, so that var v = S / n^2 + 2 s^2 (|a|^2 |b|^2 + (a'b)^2); an error with
+        2 v^2 / var v degrees of freedom strays as much (Satterthwaite)."""
         found = self.findings
-        middle = self.still + self.noise(self.step)
+        middle = self.still + self.noise
         a = along @ self.inverse
         b = a @ middle @ self.inverse
         whole = np.einsum("ij,jk,ik->i", along, self.covariance, along)
         aa, bb, ab = (np.einsum("ij,ij->i", x, y) for x, y in ((a, a), (b, b), (a, b)))
-        strays = (found.moment_scale * aa / found.n) ** 2 + 2.0 * found.hessian_scale**2 * (aa * bb + ab**2)
+        strays = self.scores.strays(a) / found.n**2 + 2.0 * found.hessian_scale**2 * (aa * bb + ab**2)
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = 2.0 * whole**2 / strays
         return np.sqrt(whole), np.clip(np.nan_to_num(freedom, nan=_MANY), 2.0, _MANY)

@@ -80,7 +80,7 @@ class Summary:
     `level` is the confidence of each interval, or of all at once if `simultaneous`. With `exp` estimates and
     ends are the `ratio`s, standard errors and tests still those of their logarithms, as in R's broom.
     `covariance` is that of the coefficients, in the order of the lines and before `exp`, NaN where one is not
-    determined; `freedom` the degrees of freedom of each."""
+    determined; `sampled` what of it is left without noise; `freedom` the degrees of freedom of each."""
 
     lines: tuple[Coefficient, ...]
     level: float
@@ -92,6 +92,7 @@ class Summary:
     ratio: str = "odds ratio"
     groups: tuple[Group, ...] = ()
     covariance: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    sampled: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
     freedom: Vector = field(default_factory=lambda: np.zeros(0))
 
     def logarithm(self, line: Coefficient) -> float:
@@ -249,6 +250,7 @@ def summarized(
         ratio=terms.ratio,
         groups=coding.groups,
         covariance=covariance,
+        sampled=along @ estimate.sampling_covariance @ along.T,
         freedom=estimate.errors(along)[1],
     )
 

@@ -70,19 +70,23 @@ def contrast(summary: Summary, weights: Mapping[str, float]) -> Coefficient:
 
     places = [_place(summary, name) for name in weights]
     sizes = np.array(list(weights.values()), dtype=np.float64)
+    if not sizes.any() or not np.isfinite(sizes).all():
+        raise ParameterError("the weights of a contrast are finite numbers, not all of them 0.")
     name = " + ".join(f"{size:g} {term}" for term, size in weights.items())
     lines = [summary.lines[place] for place in places]
     if not all(line.resolved for line in lines):
         return Coefficient.undetermined(name)
     value = float(sizes @ [summary.logarithm(line) for line in lines])
-    error = math.sqrt(float(sizes @ summary.covariance[np.ix_(places, places)] @ sizes))
+    inside = np.ix_(places, places)
+    error = math.sqrt(float(sizes @ summary.covariance[inside] @ sizes))
+    privacy = 1.0 - float(sizes @ summary.sampled[inside] @ sizes) / error**2
     freedom = float(summary.freedom[places].min())
     reach = float(special.stdtrit(freedom, 0.5 + 0.5 * summary.level)) * error
-    p_value = 2.0 * float(special.stdtr(freedom, -abs(value) / error)) if error else math.nan
+    p_value = 2.0 * float(special.stdtr(freedom, -abs(value) / error))
     ends = [value, value - reach, value + reach]
     if summary.exp:
         ends = [math.exp(min(end, 700.0)) for end in ends]
-    return Coefficient(name, ends[0], error, value / error, p_value, ends[1], ends[2], math.nan)
+    return Coefficient(name, ends[0], error, value / error, p_value, ends[1], ends[2], privacy)
 
 
 def _place(summary: Summary, name: str) -> int:
