@@ -80,9 +80,9 @@ def test_degrees_of_freedom_are_those_of_errors_that_stray_as_much() -> None:
 
 
 def test_scores_keep_the_shape_that_noise_does_not_make() -> None:
-    """400 answers with noise as large as the moment. Where it has the Hessian's shape traces are 1.09 times its
-    own on average (one has an sd of 0.64, their mean of 0.03), 1.34 times if eigenvalues below 0 alone were cut
-    off; where noise is small another shape is kept."""
+    """400 answers with noise as large as the moment. Where it has the Hessian's shape traces are 1.09 times
+    its own on average (one has an sd of 0.64, their mean of 0.03), 1.34 times if only eigenvalues below 0
+    were cut off; where noise is small another shape is kept."""
     rng = np.random.default_rng(13)
     values, vectors = np.linalg.eigh(HESSIAN)
     ratios = []
