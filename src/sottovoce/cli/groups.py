@@ -240,7 +240,7 @@ class Inferred:
     robust: Annotated[
         bool,
         typer.Option(
-            help="Standard errors that hold whether or not the model does.", rich_help_panel=TRAINING
+            help="Standard errors that do not take the model to be right.", rich_help_panel=TRAINING
         ),
     ] = False
     anyway: Annotated[

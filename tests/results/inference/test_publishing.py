@@ -40,6 +40,7 @@ def test_the_covariance_is_that_of_the_standard_errors_and_of_other_references(m
     assert south_west.estimate == pytest.approx(line.estimate)
     assert south_west.error == pytest.approx(line.error)
     assert south_west.privacy == pytest.approx(line.privacy)
+    assert south_west.term == "region=south - region=west"
     odds = model.summary(exp=True).contrast({"region=south": 1.0, "region=west": -1.0})
     assert odds.estimate == pytest.approx(math.exp(line.estimate))
     assert not summary.contrast({"region=south": 1.0, "region=(missing or other)": 1.0}).resolved

@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from sottovoce.results.inference.summary import Coefficient, Summary
 
 REFERENCE = "reference"
+_ROBUST = (
+    "Standard errors are robust: they do not take the model to be right; but where the noise blurs how "
+    "scores vary, they take one dispersion for all."
+)
 _ROBUST_COUNTS = (
     "Standard errors are robust: the variance of a count need not be its mean, as with quasi-Poisson and "
-    "negative binomial errors; no dispersion is released."
+    "negative binomial errors; where the noise blurs how it varies, they take one dispersion for all."
 )
 _SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -65,7 +69,7 @@ def notes(summary: Summary) -> list[str]:
         "Estimates are without the penalty; `privacy` is the part of the variance due to the noise.",
         _ROBUST_COUNTS
         if summary.robust and summary.ratio == "rate ratio"
-        else "Standard errors hold whether or not the model does."
+        else _ROBUST
         if summary.robust
         else "Standard errors take the model to be right; robust=True does without.",
     ]

@@ -65,14 +65,14 @@ def wald(summary: Summary, of: str | Sequence[str]) -> WaldTest:
 
 
 def contrast(summary: Summary, weights: Mapping[str, float]) -> Coefficient:
-    """A weighted sum of coefficients with its error, test and interval: {"a": 1, "b": -1} is a difference."""
+    """A weighted sum of coefficients with its error, test and interval: {"a": 1, "b": -1} is a - b."""
     from sottovoce.results.inference.summary import Coefficient
 
     places = [_place(summary, name) for name in weights]
     sizes = np.array(list(weights.values()), dtype=np.float64)
     if not sizes.any() or not np.isfinite(sizes).all():
         raise ParameterError("the weights of a contrast are finite numbers, not all of them 0.")
-    name = " + ".join(f"{size:g} {term}" for term, size in weights.items())
+    name = " ".join(_signed(size, term) for term, size in weights.items()).removeprefix("+ ")
     lines = [summary.lines[place] for place in places]
     if not all(line.resolved for line in lines):
         return Coefficient.undetermined(name)
@@ -87,6 +87,10 @@ def contrast(summary: Summary, weights: Mapping[str, float]) -> Coefficient:
     if summary.exp:
         ends = [math.exp(min(end, 700.0)) for end in ends]
     return Coefficient(name, ends[0], error, value / error, p_value, ends[1], ends[2], privacy)
+
+
+def _signed(size: float, term: str) -> str:
+    return ("- " if size < 0.0 else "+ ") + (term if abs(size) == 1.0 else f"{abs(size):g} {term}")
 
 
 def _place(summary: Summary, name: str) -> int:
