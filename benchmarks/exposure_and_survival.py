@@ -5,7 +5,8 @@
 
 Simulated records, or persons with two rows each, at epsilon 1 and 3, noise simulated. A data set is read once
 and fitted at both epsilons. One of every size after the other, a line of JSON each, so that whoever stops it
-early has as many of each and goes on where it stopped. The first sets are compared with statsmodels and
+early has as many of each and goes on where it stopped; a line holds what was released, and the table is made
+of it by the summary of today. The first sets are compared with statsmodels and
 lifelines on the same records without privacy, where they are installed. No constant was chosen on them."""
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ import sottovoce as sv
 from sottovoce.data.contrasts import asked_in
 from sottovoce.data.files import read_compact, training
 from sottovoce.data.options import AS_WRITTEN
+from sottovoce.exports.units import terms_for
 from sottovoce.fitting import chosen_loss, loss_for, versions
+from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.summary import summarized
 
 COLUMNS = {
     "age": {"type": "numeric", "low": 40, "high": 80},
@@ -115,26 +119,46 @@ def models(table: pd.DataFrame, schema: sv.Schema, method: str, noise: int) -> d
     }
 
 
-def found(setting: Setting, number: int) -> dict[str, list[dict[str, Any]]]:
-    """Of every coefficient at each epsilon: what was said of it, and its truth."""
-    table, target, truth = drawn(setting, number)
+def declared(setting: Setting, target: dict[str, Any]) -> sv.Schema:
     unit = {"person": "who"} if setting.persons else {}
-    schema = sv.Schema.from_dict({**unit, "columns": COLUMNS, "target": target})
+    return sv.Schema.from_dict({**unit, "columns": COLUMNS, "target": target})
+
+
+def found(setting: Setting, number: int) -> list[dict[str, Any]]:
+    """What was released at each epsilon, from which a summary follows, and the errors without privacy."""
+    table, target, _ = drawn(setting, number)
     plain, cox = ({}, {}) if number >= COMPARED else plain_errors(setting.kind, table)
-    said: dict[str, list[dict[str, Any]]] = {}
-    for epsilon, model in models(table, schema, setting.method, noise_of(setting, number)).items():
-        said[setting.at(epsilon)] = [
-            {
-                "term": line.term,
-                "truth": truth[line.term],
-                **({"error": line.error, "low": line.low, "high": line.high} if line.resolved else {}),
-                **({"plain": plain[line.term]} if line.term in plain else {}),
-                **({"cox": cox[line.term]} if line.term in cox else {}),
-            }
-            for line in model.summary().lines
-            if line.term in truth
-        ]
-    return said
+    fitted = models(table, declared(setting, target), setting.method, noise_of(setting, number))
+    return [
+        {
+            "setting": setting,
+            "epsilon": epsilon,
+            "number": number,
+            "answers": None if model.result.inference is None else model.result.inference.to_dict(),
+            "plain": plain,
+            "cox": cox,
+        }
+        for epsilon, model in fitted.items()
+    ]
+
+
+def said(line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of every coefficient: what the summary of these answers says of it, and its truth."""
+    setting = Setting(*line["setting"])
+    _, target, truth = drawn(setting._replace(n=1), 0)
+    schema = declared(setting, target)
+    assert schema.target is not None
+    terms = terms_for(schema, chosen_loss(None, schema.target))
+    return [
+        {
+            "term": one.term,
+            "truth": truth[one.term],
+            **({"error": one.error, "low": one.low, "high": one.high} if one.resolved else {}),
+            **{beside: line[beside][one.term] for beside in ("plain", "cox") if one.term in line[beside]},
+        }
+        for one in summarized(LastAnswers.from_dict(line["answers"]), terms).lines
+        if one.term in truth
+    ]
 
 
 def noise_of(setting: Setting, number: int) -> int:
@@ -185,7 +209,7 @@ def at_risk(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 def run(
     out: Path, sizes: list[int], sets: int, kinds: list[str], method: str | None, part: tuple[int, int]
 ) -> None:
-    done = {(line["setting"], line["number"]) for line in _lines([out])}
+    done = {(*line["setting"], line["number"]) for line in _lines([out])}
     settings = [
         Setting(kind, n, persons, method or ("auto" if kind == "rate" else "majorize"))
         for n in sizes
@@ -195,13 +219,9 @@ def run(
     with out.open("a") as file:
         for number in range(part[0], sets, part[1]):
             for setting in settings:
-                if not all((setting.at(epsilon), number) in done for epsilon in EPSILONS):
-                    for name, said in found(setting, number).items():
-                        print(
-                            json.dumps({"setting": name, "number": number, "found": said}),
-                            file=file,
-                            flush=True,
-                        )
+                if (*setting, number) not in done:
+                    lines = found(setting, number)
+                    print("\n".join(map(json.dumps, lines)), file=file, flush=True)
 
 
 def table(stores: list[Path]) -> str:
@@ -209,19 +229,19 @@ def table(stores: list[Path]) -> str:
     privacy. Of persons and records alike, the intercept aside in the widths."""
     held: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
     for line in _lines(stores):
-        held[line["setting"]].append(line["found"])
+        held[Setting(*line["setting"]).at(line["epsilon"])].append(said(line))
     rows = [
         "| setting | sets | determined | inside | 95 % range | errors / statsmodels | / lifelines' Cox |",
         "|" + " --- |" * 7,
     ]
     together: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for setting in sorted(held, key=lambda name: (name.split(",")[0], name.split(" epsilon")[1], name)):
-        said = [one for each in held[setting] for one in each]
-        seen = [one for one in said if "low" in one]
+        listed = [one for each in held[setting] for one in each]
+        seen = [one for one in listed if "low" in one]
         inside = [one["low"] <= one["truth"] <= one["high"] for one in seen]
         spans = f"{_ratios(seen, 'plain')} | {_ratios(seen, 'cox')}"
         rows.append(
-            f"| {setting} | {len(held[setting])} | {len(seen)} of {len(said)} | {_part(inside)} | "
+            f"| {setting} | {len(held[setting])} | {len(seen)} of {len(listed)} | {_part(inside)} | "
             f"{_range(sum(inside), len(inside))} | {spans} |"
         )
         for name in (setting.split(",")[0], "all"):

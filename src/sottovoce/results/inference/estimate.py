@@ -13,9 +13,9 @@ sees as (s^2/2)(tr P I + P), and a coefficient that has a share in hidden direct
 whose variance is mostly this last part says nothing but the assumption: it is not determined.
 
 What is left of second order is that H changes on the way from where it was asked to the estimate: by a part k
-of itself, see `curvature_change`, so that k d is left undone, one way or the other. As if it were chance,
-k^2 dd' is added: next to nothing where training came close. The noise of g is multiplied by H^-1 as it was,
-whatever H has become, and takes no part in this.
+of itself, see `curvature_change`. As if it were chance, (k / (1 - k))^2 dd' is added: next to nothing
+where training came close, and an interval that stays honest where it did not. The noise of g is multiplied by
+H^-1 as it was, whatever H has become, and takes no part in this.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from sottovoce.results.inference.score_moment import ScoreMoment
 
 _MOST = 0.95
 _MANY = 1e9
-_ANOTHER = 2.0 / 3.0
-"""A Hessian that may have changed by this part of itself says little."""
+_ANOTHER = 2.0
+"""k / (1 - k) where a Hessian may have changed by two thirds of itself, so that it says little."""
 _ASSUMED = 0.5
 """Part of a variance that may be assumed, not seen, in a coefficient that is determined."""
 
@@ -127,12 +127,15 @@ class OneStep:
 
     @cached_property
     def change(self) -> float:
-        """k: the part of itself by which the Hessian may have changed."""
+        """k / (1 - k): what steps with the Hessian as it was may leave undone, in units of the last one.
+
+        k is how far the Hessian may have changed; each step with the old one leaves the part k of its own."""
         found = self.findings
         way = found.moved + 0.5 * self.basis @ self.displacement
         there = found.coordinates(found.weights)
         mean = mean_curvature(found.hessian, found.hessian_scale, found.spread)
-        return curvature_change(way, there, found.hessian, mean, found.third)
+        k = curvature_change(way, there, found.hessian, mean, found.third)
+        return k / (1.0 - k) if k < _MOST else _MOST / (1.0 - _MOST)
 
     @property
     def curves_down(self) -> bool:
@@ -168,13 +171,11 @@ class OneStep:
         return self._sandwich(self.sampling)
 
     def determined(self, along: Matrix) -> Mask:
-        """Which rows of `along` times eta have a variance that was mostly seen, not assumed.
-
-        Where the Hessian may have become another, what steps with the old one may leave undone is assumed,
-        too: each leaves the part k of its own, k / (1 - k) together."""
+        """Which rows of `along` times eta have a variance that was mostly seen, not assumed; what is added
+        because the Hessian may have become another one is assumed, too."""
         whole, guessed = self.covariance, self.assumed
         if self.change > _ANOTHER:
-            part = min(self.change, _MOST) / (1.0 - min(self.change, _MOST)) * self.step
+            part = self.change * self.step
             whole, guessed = self._with_undone(part), guessed + np.outer(part, part)
         every, assumed = (np.einsum("ij,jk,ik->i", along, middle, along) for middle in (whole, guessed))
         return np.asarray(assumed <= _ASSUMED * every)

@@ -3,7 +3,8 @@
 The expected answers of a run are made from made-up rows, a prior for phi'' and the exact scales of the noise,
 noise is drawn for the Hessian a few times, and the summary's own formulas say what is determined then. No
 public fact tells how correlated columns are, so there are two made-up tables, a kind one and a hard one: what
-both show will be determined, what neither shows will not, and of the rest `plan` does not know."""
+both mostly show will be determined, what both hardly ever show will not, and of the rest `plan` does not
+know."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from sottovoce.results.inference.findings import LastAnswers
 from sottovoce.results.inference.terms import INTERCEPT, UserTerms, coded
 
 if TYPE_CHECKING:
-    from sottovoce.arrays import Mask, Matrix, Vector
+    from sottovoce.arrays import Matrix, Vector
     from sottovoce.problem import Problem
     from sottovoce.results.inference.request import Inference
 
@@ -31,8 +32,8 @@ LARGEST = 400
 """Most weights for which a forecast is made coefficient by coefficient."""
 _DRAWS = 20
 _SHARE = 0.2
-_MOSTLY = 0.8
-"""Part of the draws in which a coefficient must be determined to be called so."""
+_MOSTLY, _HARDLY = 0.8, 0.2
+"""Parts of the draws in which a coefficient is determined from which it is called so, and below which not."""
 
 
 @final
@@ -150,12 +151,12 @@ def forecast(
 ) -> CoefficientForecast:
     """For a run of Gaussian privacy `mu` in all on records like those of the kind or of the hard scene."""
     ours = mu * math.sqrt(asked.share)
-    (names, kindly, low, part), (_, hardly, high, _) = (
+    (names, kind, low, part), (_, hard, high, _) = (
         _seen(_answers(problem, scene, asked, ours, relation), terms) for scene in scenes
     )
     verdicts = [
-        Verdict.YES if all(known) else Verdict.PERHAPS if any(known) else Verdict.NO
-        for known in zip(kindly, hardly, strict=True)
+        Verdict.YES if min(known) >= _MOSTLY else Verdict.NO if max(known) < _HARDLY else Verdict.PERHAPS
+        for known in zip(kind, hard, strict=True)
     ]
     least, most = np.minimum(low, high), np.maximum(low, high)
     return CoefficientForecast(
@@ -166,8 +167,8 @@ def forecast(
     )
 
 
-def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Mask, Vector, Vector]:
-    """Names of the coefficients, which are mostly determined, errors, and the noise's part of variances."""
+def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Vector, Vector, Vector]:
+    """Names of the coefficients, how often they are determined, errors, and the noise's part of variances."""
     coding = coded(terms, expected)
     rng, size = np.random.default_rng(2026), expected.weights.size
     seen, errors, parts = [], [], []
@@ -183,7 +184,7 @@ def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Mas
         errors.append(found)
         parts.append(1.0 - sampled / found**2)
     middle = np.median(errors, axis=0), np.median(parts, axis=0)
-    return tuple(coding.names), np.mean(seen, axis=0) >= _MOSTLY, *middle
+    return tuple(coding.names), np.mean(seen, axis=0), *middle
 
 
 def _answers(problem: Problem, scene: Scene, asked: Inference, mu: float, relation: Relation) -> LastAnswers:
