@@ -201,6 +201,14 @@ def test_a_key_with_a_fraction_is_the_same_in_every_type() -> None:
     assert read_keys(np.array(["2024-01-01"], dtype="M8[ns]"), 1) == [None]
 
 
+@pytest.mark.parametrize("kind", ["i1", "u8", "i8", "f4", "f8", "g", "c16", "?"])
+def test_keys_in_an_array_are_those_of_its_cells(kind: str) -> None:
+    cells = np.array([0, 7, 100, 2**53 + 1 if kind in ("u8", "i8") else 3], dtype=kind)
+    keys = read_keys(cells, 4)
+    assert keys == read_keys(list(cells), 4)
+    assert read_keys(keys, 4) is keys
+
+
 def test_keys_that_are_not_utf8_leave_the_other_persons(tmp_path: Path) -> None:
     keys = pa.array([b"a", b"b", b"a", b"\xff"], pa.binary()).view(pa.string())
     held = table(pa.array([1.0, 2.0, 3.0, 4.0]), k=keys)

@@ -135,6 +135,13 @@ READERS = (
         f"{TYPES} -k keys_of_any_type",
     ),
     Mutant(
+        "truth values in an array are keys",
+        "data.persons:_keys",
+        'plain.dtype.kind not in "iufc"',
+        "False",
+        f"{TYPES} -k keys_in_an_array",
+    ),
+    Mutant(
         "the decimal mark is guessed from the records",
         "data.textfiles:with_points",
         "[_with_point(word) for word in coded.dictionary.to_pylist()]",
