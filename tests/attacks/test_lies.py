@@ -33,6 +33,7 @@ from sottovoce.queries import (
     Backtrack,
     CurvatureProduct,
     Gradient,
+    GradientChange,
     GradientNorm,
     Grid,
     Hessian,
@@ -60,6 +61,8 @@ def queries(w: np.ndarray) -> list[Query[Any]]:
     steps = np.array([[0.3, 0.1], [-0.2, 0.4]])
     return [
         Gradient(w),
+        GradientChange(w, steps[0]),
+        GradientChange(w, 20.0 * steps[1]),
         Hessian(w),
         Hessian(w, 0.05),
         Value(w),
@@ -311,6 +314,11 @@ def test_a_query_that_proposes_wrong_bands_is_charged_for_what_they_let_through(
         LinearBounds,
         "matrix_sum",
         lambda self, w: requests.MatrixSum(self.loss.law, Span(-0.4, 0.1), w),
+    )
+    monkeypatch.setattr(
+        LinearBounds,
+        "vector_change",
+        lambda self, w, step: requests.VectorChange(self.loss.law, Span(-0.4, 0.1), 0.05, w, step),
     )
     monkeypatch.setattr(LinearBounds, "_steepest", 1e-3)
     require_harmless(lambda row: risk_over(Logistic(), row), relation)

@@ -28,6 +28,7 @@ from sottovoce.queries import (
     ColumnMoments,
     CurvatureProduct,
     Gradient,
+    GradientChange,
     GradientNorm,
     Gram,
     GramDiagonal,
@@ -71,6 +72,7 @@ class Choice:
         u, step = self.u, self.steps[0]
         return {
             "gradient": lambda: Gradient(u),
+            "gradient change": lambda: GradientChange(u, step),
             "limited gradient": lambda: LimitedGradient(u, self.limit * problem.slope),
             "gradient norm": lambda: GradientNorm(u),
             "hessian": lambda: Hessian(u),
@@ -94,6 +96,7 @@ class Choice:
 NAMES = (
     *(
         "gradient",
+        "gradient change",
         "limited gradient",
         "gradient norm",
         "hessian",

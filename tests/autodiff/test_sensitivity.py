@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce.accounting import Relation
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -46,6 +50,8 @@ def test_replacing_one_example_moves_each_answer_at_most_its_bound(a, s, b, t, w
         return float(np.linalg.norm(np.subtract(ask(first), ask(second))))
 
     assert moved(lambda f: f.gradient(at)) <= bounds.gradient(at)
+    assert moved(lambda f: f.gradient_change(at, 0.5 * v)) <= bounds.gradient_change(at, 0.5 * v)
+    assert moved(lambda f: f.gradient_change(at, 9.0 * v)) <= bounds.gradient_change(at, 9.0 * v)
     assert moved(lambda f: f.curvature_product(at, v)) <= bounds.curvature_product(at)
     assert moved(lambda f: f.hessian(at)) <= bounds.hessian(at)
     assert moved(lambda f: f.smallest_eigenvalue(at)) <= bounds.smallest_eigenvalue(at)
@@ -92,6 +98,53 @@ def test_overlong_products_of_opposite_sign_attain_their_bound() -> None:
     ends = [risk(A, np.where(np.arange(5) == 2, label, y)) for label in (1e3, -1e3)]
     moved = np.linalg.norm(np.subtract(*(end.curvature_product(at, v) for end in ends)))
     assert moved == pytest.approx(ends[0].bounds.curvature_product(at), rel=1e-6)
+
+
+def test_overlong_changes_of_gradients_attain_their_bound_near_and_far() -> None:
+    """Over a short way the clip of curvature bounds a change, over a long one twice the gradient's clip."""
+    X, y, w = np.full((4, 1), 1e3), np.array([1.0, 1.0, 1.0, -1.0]), np.zeros(1)
+
+    def end(label: float, x: float, relation: Relation = Relation.REPLACE_ONE) -> tuple[Any, Any]:
+        held, labels = X.copy(), y.copy()
+        held[0], labels[0] = x, label
+        clips = {"gradient_clip": 0.5, "curvature_clip": 0.25}
+        found = sv.autodiff.TorchRisk(models.Squared(1), bent, (held, labels), **clips)
+        return found, replace(found.bounds, relation=relation)
+
+    for length in (1e-3, 2.0):
+        step = np.full(1, length)
+        (up, charged), (down, _) = end(1.0, 10.0), end(-1.0, 10.0)
+        moved = np.linalg.norm(up.gradient_change(w, step) - down.gradient_change(w, step))
+        assert moved == pytest.approx(charged.gradient_change(w, step), rel=1e-6)
+        (alone, charged), (gone, _) = end(1.0, 10.0, Relation.ZERO_OUT), end(1.0, 0.0)
+        moved = np.linalg.norm(alone.gradient_change(w, step) - gone.gradient_change(w, step))
+        assert moved == pytest.approx(charged.gradient_change(w, step), rel=1e-6)
+    assert charged.gradient_change(w, step) == pytest.approx(min(0.25 * 2.0, 2.0 * 0.5) / 4, rel=1e-6)
+
+
+def bent(outputs: Any, targets: Any) -> Any:
+    """Up or down by the label."""
+    return targets * outputs
+
+
+def test_changes_of_a_persons_gradients_count_once() -> None:
+    A, y = models.phase_data(12, 3, seed=3)
+    keys, B = np.array([0, 0, 0, 0, 1, 2, 2, 3, 4, 4, 5, 5]), A.copy()
+    B[:4] = 1e6
+    clips = {"gradient_clip": 0.5, "curvature_clip": 0.25, "groups": keys, "persons": 6}
+    here, there = (
+        sv.autodiff.TorchRisk(models.Squared(3), models.quarter_square, (X, y), **clips) for X in (A, B)
+    )
+    w, step = np.full(3, 0.3), np.full(3, 0.1)
+    moved = np.linalg.norm(here.gradient_change(w, step) - there.gradient_change(w, step))
+    assert 0.0 < moved <= here.bounds.gradient_change(w, step)
+
+
+def test_changes_are_differences_of_gradients_where_nothing_is_cut() -> None:
+    held = models.linear_risk(regularizer=sv.regularizers.L2(0.1))
+    w, step = np.full(5, 0.3), np.full(5, 0.2)
+    difference = held.gradient(w + step) - held.gradient(w)
+    np.testing.assert_allclose(held.gradient_change(w, step), difference, rtol=1e-6, atol=1e-9)
 
 
 def test_trials_are_decreases_per_unit_length_and_each_is_paid_for() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,9 +49,15 @@ def risk_of(name: str, n: int, *, symmetric: bool) -> sv.Risk:
     return sv.Risk(records, loss, regularizer)
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("method", METHODS)
+def matrix() -> list[Any]:
+    """Methods of a hundred steps meet half the risks, unless there is time."""
+    whole = list(itertools.product(METHODS, RISKS, SITUATIONS))
+    long = [method in ("spider", "drift") and "+ L2" in risk for method, risk, _ in whole]
+    marks = [[pytest.mark.slow] if slow else [] for slow in long]
+    return [pytest.param(*case, marks=found) for case, found in zip(whole, marks, strict=True)]
+
+
+@pytest.mark.parametrize(("method", "risk", "situation"), matrix())
 def test_every_method_runs_within_its_budget_and_says_why_it_stopped(
     method: str, risk: str, situation: str
 ) -> None:

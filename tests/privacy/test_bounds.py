@@ -80,6 +80,7 @@ def test_an_error_of_each_sum_is_charged_on_both_sides() -> None:
     coarse = replace(exact, arithmetic=Coarse())
     requests = {
         "gradient": bounds.vector_sum(W),
+        "change": bounds.vector_change(W, STEPS[1]),
         "Hessian": bounds.matrix_sum(W),
         "trials": bounds.step_drops(W, STEPS, np.linalg.norm(STEPS, axis=1)),
         "line": bounds.line_drops(W, STEPS[1], np.ones(1)),

@@ -24,6 +24,7 @@ def oracle(risk: object, seed: int = 0) -> Oracle:
 
 QUERIES = {
     QueryKind.GRADIENT: lambda ask, units: ask.gradient(np.ones(5), units),
+    QueryKind.GRADIENT_CHANGE: lambda ask, units: ask.gradient_change(np.ones(5), np.eye(5)[0], units),
     QueryKind.HESSIAN: lambda ask, units: ask.hessian(np.ones(5), units),
     QueryKind.GRAM: lambda ask, units: ask.gram(units),
     QueryKind.GRAM_DIAGONAL: lambda ask, units: ask.gram_diagonal(units),
@@ -97,6 +98,7 @@ def test_a_budget_split_in_k_allows_exactly_k_queries(parts: int) -> None:
     ("query", "sensitivity"),
     [
         (QueryKind.GRADIENT, lambda risk: risk.bounds.gradient(np.ones(5))),
+        (QueryKind.GRADIENT_CHANGE, lambda risk: risk.bounds.gradient_change(np.ones(5), np.eye(5)[0])),
         (QueryKind.HESSIAN, lambda risk: risk.bounds.hessian(np.ones(5))),
         (QueryKind.GRAM, lambda risk: risk.bounds.gram()),
         (QueryKind.GRAM_DIAGONAL, lambda risk: risk.bounds.gram_diagonal()),

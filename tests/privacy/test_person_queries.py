@@ -40,10 +40,12 @@ RISKS: dict[str, Made] = {
 
 
 def every(dim: int, reach: float, *, residual: bool) -> list[Any]:
-    """One of each query, at weights of this length; residuals are counted of numbers."""
+    """One of each query, at weights of this length; residuals are counted of numbers, and changes
+    of a gradient asked of single outputs."""
     w, step = reach * np.eye(dim)[0], np.full(dim, 0.2)
     return [
         *([asked.ResidualBands(w)] if residual else []),
+        *([asked.GradientChange(w, step), asked.GradientChange(w, -30.0 * step)] if dim == DIM else []),
         asked.Gradient(w),
         asked.LimitedGradient(w, 0.3),
         asked.Hessian(w),
@@ -101,6 +103,7 @@ def test_the_bounds_of_every_tight_query_are_attained_by_a_person(rows: int) -> 
     w, zero = 60.0 * np.eye(DIM)[0], np.zeros(DIM)
     tight = [
         asked.Gradient(w),
+        asked.GradientChange(zero, np.eye(DIM)[0] / 100),
         asked.LimitedGradient(w, 0.3),
         asked.Hessian(zero),
         asked.Value(w),

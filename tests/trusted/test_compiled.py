@@ -55,6 +55,7 @@ def asked(scalar: Any) -> list[requests.Request]:
     steps = np.array([[0.3, 0.1, -0.2], [1.0, 2.0, 0.5]])
     return [
         requests.VectorSum(law, BAND, w),
+        requests.VectorChange(law, Span(-0.2, 0.3), 0.1, w, steps[1]),
         requests.NumberSum(law, Span(-0.3, 0.8), w),
         requests.MatrixSum(law, Span(-0.2, 0.3), w),
         requests.InformationSum(law, Span(0.0, 0.3), w),
@@ -86,7 +87,7 @@ def test_value_and_gradient_clamp_in_one_pass_as_in_two(
     monkeypatch.setenv("SOTTOVOCE_KERNELS", kernels)
     sums = LinearSums(rows_of("dense"))
     for scalar in WILD:
-        vector, number, *_ = asked(scalar)
+        vector, _, number, *_ = asked(scalar)
         assert isinstance(vector, requests.VectorSum)
         assert isinstance(number, requests.NumberSum)
         value, gradient = sums.value_and_gradient(number, vector)

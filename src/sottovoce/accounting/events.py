@@ -39,6 +39,7 @@ class QueryKind(StrEnum):
     """The query whose noisy answer is paid for."""
 
     GRADIENT = "gradient"
+    GRADIENT_CHANGE = "gradient change"
     HESSIAN = "hessian"
     CURVATURE_PRODUCT = "curvature product"
     GRAM = "gram matrix"

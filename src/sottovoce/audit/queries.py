@@ -29,6 +29,7 @@ from sottovoce.queries import (
     ColumnMoments,
     CurvatureProduct,
     Gradient,
+    GradientChange,
     GradientNorm,
     Gram,
     GramDiagonal,
@@ -100,6 +101,7 @@ def families() -> dict[str, Family]:
         "gradient in other coordinates": Family(
             Gradient(zeros), steep, opposite, _robust, preconditioner=wide
         ),
+        "gradient change": Family(GradientChange(zeros, step[0]), curved, flat, _robust),
         "limited gradient": Family(LimitedGradient(zeros, 0.25), (right, 1.0), (left, 1.0), _logistic),
         "limited gradient far from zero": Family(
             LimitedGradient(np.array([0.0, 1e4]), 0.6), *sure_and_wrong, _logistic

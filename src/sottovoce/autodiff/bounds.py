@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, NoReturn, final
 from sottovoce.autodiff.problem import ClippedProblem
 from sottovoce.errors import ParameterError
 from sottovoce.models.bounds import Bounds
+from sottovoce.privacy.charges import norm_above
 from sottovoce.trusted.bands import Span
 from sottovoce.trusted.example_requests import (
     ClippedGradients,
     ClippedHessians,
     ClippedLosses,
     ClippedProducts,
+    GradientChanges,
     LossLine,
     LossSteps,
 )
@@ -34,6 +36,12 @@ class ClippedBounds(Bounds):
 
     def vector_sum(self, w: Vector) -> ClippedGradients:
         return ClippedGradients(w, self._declared.slope)
+
+    def vector_change(self, w: Vector, step: Vector) -> GradientChanges:
+        """No gradient changes by more than twice its clip, nor, where the clip of curvature L is right, by
+        more than L ||p||."""
+        clip, curvature = self._declared.slope, self._declared.curvature_high
+        return GradientChanges(w, step, clip, min(2.0 * clip, curvature * norm_above(step)))
 
     def number_sum(self, w: Vector) -> ClippedLosses:
         return ClippedLosses(w, Span(0.0, self._declared.value_at_zero))

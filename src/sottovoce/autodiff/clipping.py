@@ -21,13 +21,24 @@ def clipped_and_counted(terms: Tensor, limit: float, shares: Tensor) -> tuple[Te
     depends on that term alone, so replacing an example moves the sum by at most twice the limit. So does
     replacing all examples of a person, over whom `shares` sum to 1 at most: their part lies in the convex
     hull of cut terms and 0. What has share 0 adds 0."""
+    flat, norms, factors = _factors(terms, limit)
+    return ((factors * shares) @ flat).reshape(terms.shape[1:]), counted(norms, limit, shares)
+
+
+def cut(terms: Tensor, limit: float) -> Tensor:
+    """The terms, cut to norm `limit` each."""
+    flat, _, factors = _factors(terms, limit)
+    return (factors[:, None] * flat).reshape(terms.shape)
+
+
+def _factors(terms: Tensor, limit: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Terms in float64, one a row and 0 where they are not finite, their norms, and what to cut each by."""
     flat = terms.to(torch.float64).reshape(len(terms), -1)
     norms = torch.linalg.vector_norm(flat, dim=1)
     usable = torch.isfinite(norms)
     flat = torch.where(usable[:, None], flat, 0.0)
     allowed = limit * (1.0 - MARGIN)
-    factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
-    return ((factors * shares) @ flat).reshape(terms.shape[1:]), counted(norms, limit, shares)
+    return flat, norms, torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
 
 
 def counted(norms: Tensor, limit: float, shares: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from scipy import linalg
 
-from sottovoce.autodiff.clipping import banded, clipped_and_counted, clipped_numbers, clipped_sum
+from sottovoce.autodiff.clipping import banded, clipped_and_counted, clipped_numbers, clipped_sum, cut
 from sottovoce.autodiff.examples import MOST_EXAMPLES
 from sottovoce.autodiff.fused import REACH
 from sottovoce.data.sealed import Sealed
@@ -90,6 +90,14 @@ class ExampleSums(Sealed, Sums):
             case example_requests.CountedGradients(w, limit, weight):
                 gradient, unclipped = self._gradients(w, limit)
                 return np.append(gradient, limit * weight * unclipped)
+            case example_requests.GradientChanges(w, direction, clip, limit):
+                ends = self._flat(w), self._flat(w + direction)
+
+                def changes(x: Tensor, y: Tensor) -> Tensor:
+                    here, there = (cut(self._terms.gradients(end, x, y), clip) for end in ends)
+                    return there - here
+
+                return self._mean(changes, limit, (self.dim,), 2)
             case example_requests.GradientShares(w, edges):
                 return self._shares(w, edges)
             case example_requests.ClippedHessians(w, limit):

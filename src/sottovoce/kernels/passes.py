@@ -24,7 +24,7 @@ from sottovoce.data.threads import in_order, thread_count
 from sottovoce.kernels.block_sums import ALONE, BlockKernel, Stretches, block_kernel
 from sottovoce.kernels.products import view_for
 from sottovoce.trusted.bands import Band, Span
-from sottovoce.trusted.laws import Law
+from sottovoce.trusted.laws import Law, Placing
 
 _STRETCHES = 32
 _PIECE = 2**15
@@ -57,6 +57,27 @@ def _tangent(rows: Rows, law: Law, w: Vector, band: Band | None, span: Span | No
         kernel.tangent(block, w, band, span, at, totals)
 
     return _sum_runs(rows, rows.dim + 1, add, folds=kernel.folds)
+
+
+@over_parts
+def gradient_change(rows: Rows, law: Law, w: Vector, step: Vector, span: Span, limit: float) -> Vector:
+    """sum of (phi'(t_i + u_i) - phi'(t_i)) dt_i/dw, u_i the change of t_i along the step: row by row, each
+    within s u_i for the s of the span, and within the limit."""
+    kernel, view = block_kernel(rows, law), view_for(rows)
+
+    def add(_: int, block: Block, total: Vector) -> None:
+        here, moves = np.empty(block.targets.size), np.empty(block.targets.size)
+        kernel.margins(block, w, step, here, moves)
+        with np.errstate(invalid="ignore"):
+            changes = law.slopes(here + moves, block.targets) - law.slopes(here, block.targets)
+        ends = span.low * moves, span.high * moves
+        changes = np.fmin(np.fmax(changes, np.minimum(*ends)), np.maximum(*ends))
+        factors = _weighed(np.clip(changes, -limit, limit), law, block)
+        if law.placing is Placing.MARGIN:
+            factors = factors * block.targets
+        total += view(block.features).gather(factors)
+
+    return sum_blocks(rows, (rows.dim,), add)
 
 
 @over_parts
@@ -104,7 +125,12 @@ def slopes(kernel: BlockKernel, law: Law, block: Block, w: Vector, band: Band) -
     """q_i phi'(t_i) of a block, phi' within the band; a class weight counts as q_i does."""
     here, unused = np.empty(block.targets.size), np.empty(block.targets.size)
     kernel.margins(block, w, w, here, unused)
-    found = _counted(band.clamped(here, law.slopes(here, block.targets)), block)
+    return _weighed(band.clamped(here, law.slopes(here, block.targets)), law, block)
+
+
+def _weighed(terms: Vector, law: Law, block: Block) -> Vector:
+    """Times what each record counts, and its class."""
+    found = _counted(terms, block)
     if law.negative == law.positive == 1.0:
         return found
     return found * np.where(block.targets > 0.0, law.positive, law.negative)

@@ -210,6 +210,10 @@ class LinearSums(RowSums):
         match request:
             case requests.VectorSum(law, band, w):
                 return self.vector(passes.gradient(self._rows, law, self.weights(w), band))
+            case requests.VectorChange(law, span, limit, w, direction):
+                at, step = self.weights(w), self.weights(direction, "direction")
+                total = passes.gradient_change(self._rows, law, at, step, span.checked(), limit)
+                return self.vector(total)
             case requests.NumberSum(law, span, w):
                 return passes.value(self._rows, law, self.weights(w), span.checked()) / self.n
             case requests.MatrixSum(law, span, w):

@@ -90,11 +90,15 @@ class Majorized(StepRule):
         return np.asarray(self.relaxation / (self.curvature + self.damping))
 
     def gradient_step(self, state: State, here: Evidence) -> Step:
-        blocks = here.gradient.value.reshape(-1, self.curvature.size)
         step_noise = StepNoise(self.lengths, here.gradient.scale, self.likely * self.curvature, self.basis)
+        return Step(self.along(here.gradient.value), step_noise=step_noise)
+
+    def along(self, gradient: Vector) -> Vector:
+        """-c (Q + L)^{-1} times a gradient."""
+        blocks = gradient.reshape(-1, self.curvature.size)
         if self.basis is None:
-            return Step((-blocks * self.lengths).ravel(), step_noise=step_noise)
-        return Step((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel(), step_noise=step_noise)
+            return np.asarray((-blocks * self.lengths).ravel())
+        return np.asarray((-((blocks @ self.basis) * self.lengths) @ self.basis.T).ravel())
 
     def variance(self, w: Vector, spectrum: Vector) -> float:
         """Variance of the linear predictor, averaged over outputs, for second moments along the basis."""

@@ -9,10 +9,12 @@ from sottovoce.methods.accelerate import Accelerate
 from sottovoce.methods.adapt import Adapt
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.methods.cubic import Cubic
+from sottovoce.methods.drift import Drift
 from sottovoce.methods.gradient_descent import GradientDescent
 from sottovoce.methods.majorize import Majorize
 from sottovoce.methods.paper.opt import Opt, OptBatch, OptSearch, TwoPhase, TwoPhaseBatch, TwoPhaseSearch
 from sottovoce.methods.paper.trust_region import Tr, TrBatch
+from sottovoce.methods.spider import Spider
 
 if TYPE_CHECKING:
     from sottovoce.methods.base import Method
@@ -22,6 +24,8 @@ _METHODS: tuple[type[Method], ...] = (
     Accelerate,
     Majorize,
     Cubic,
+    Spider,
+    Drift,
     Opt,
     OptSearch,
     OptBatch,

@@ -50,6 +50,9 @@ class Bounds(ABC):
     def vector_sum(self, w: Vector) -> Any: ...
 
     @abstractmethod
+    def vector_change(self, w: Vector, step: Vector) -> Any: ...
+
+    @abstractmethod
     def number_sum(self, w: Vector) -> Any: ...
 
     @abstractmethod
@@ -76,6 +79,10 @@ class Bounds(ABC):
     def gradient(self, w: Vector) -> float:
         """l2 movement of the gradient."""
         return self._or_published(self.vector_sum(w), 2.0 / self.problem.n)
+
+    def gradient_change(self, w: Vector, step: Vector) -> float:
+        """l2 movement of the gradient at w + p less that at w."""
+        return self.charged(self.vector_change(w, step))
 
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""
@@ -204,6 +211,14 @@ class LinearBounds(Bounds):
     def vector_sum(self, w: Vector) -> requests.VectorSum:
         band = self.loss.slope_band(*self._interval(w))
         return requests.VectorSum(self._law, band, w)
+
+    def vector_change(self, w: Vector, step: Vector) -> requests.VectorChange:
+        """No weights between w and w + p are longer than the longer of these; phi' changes by no more than
+        from its least to its largest."""
+        reached = self._interval(max(w, w + step, key=norm_above))
+        band = self.loss.slope_band(*reached)
+        limit = float(band.hi.max() - band.lo.min())
+        return requests.VectorChange(self._law, self.loss.curvature_span(*reached), limit, w, step)
 
     def number_sum(self, w: Vector) -> requests.NumberSum:
         span = self.loss.value_span(*self._interval(w))

@@ -51,6 +51,9 @@ class SoftmaxBounds(Bounds):
     def vector_sum(self, w: Vector) -> requests.ClassVector:
         return requests.ClassVector(w, min(self.limit, self._longest(w)))
 
+    def vector_change(self, w: Vector, step: Vector) -> NoReturn:
+        raise ParameterError("changes of a gradient are asked of models with a single output.")
+
     def number_sum(self, w: Vector) -> requests.ClassNumber:
         """log K + sqrt2 R ||W|| at most."""
         highest = self.problem.value_at_zero + self.problem.slope * self.problem.radius * norm_above(w)

@@ -104,6 +104,19 @@ def _vector_distance(request: requests.VectorSum, facts: Facts, relation: Relati
     return distance * law.heaviest * facts.influence
 
 
+def _change(request: requests.VectorChange, facts: Facts, relation: Relation) -> float:
+    """c z is s zz'p, s in the span or nearer to 0: a term of a matrix sum, times p. Two of these lie ||p||
+    times their spectral distance apart, and what computing <z, p> adds; or twice `limit` q ||z||, if less."""
+    law, span, length = request.law, request.span.checked(), norm_above(request.direction)
+    error = facts.arithmetic.margin_error(length)
+    strayed = bands.ball_distance(span.largest * error * facts.influence, relation)
+    near = bands.spectral_distance(span, relation) * facts.energy * length + strayed
+    far = bands.ball_distance(request.limit * facts.influence, relation)
+    steepest = min(request.limit, span.largest * (facts.radius * length + error)) * ROUND_UP
+    rounding = facts.arithmetic.gradient(slope=steepest * law.heaviest, curvature=0.0, weight_norm=0.0)
+    return over_n(min(near, far) * law.heaviest * ROUND_UP, facts, rounding)
+
+
 def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
     of = request.of
     assert isinstance(of, requests.VectorSum)
@@ -275,6 +288,7 @@ def spectral_above(steps: Matrix) -> float:
 
 _CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     requests.VectorSum: _vector,
+    requests.VectorChange: _change,
     requests.NumberSum: _number,
     requests.MatrixSum: _matrix,
     requests.InformationSum: _information,

@@ -35,6 +35,10 @@ def _counted(request: example_requests.CountedGradients, facts: Facts, relation:
     return _within(request.limit * math.hypot(1.0, request.weight / 2.0) * ABOVE, facts, relation)
 
 
+def _changes(request: example_requests.GradientChanges, facts: Facts, relation: Relation) -> float:
+    return _within(request.limit, facts, relation)
+
+
 def _shares(request: example_requests.GradientShares, facts: Facts, relation: Relation) -> float:
     return over_n(bands.moment_distance(1.0, relation), facts, facts.arithmetic.mean(1.0))
 
@@ -84,6 +88,7 @@ def _line(request: example_requests.LossLine, facts: Facts, relation: Relation) 
 EXAMPLE_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     example_requests.ClippedGradients: _gradients,
     example_requests.CountedGradients: _counted,
+    example_requests.GradientChanges: _changes,
     example_requests.GradientShares: _shares,
     example_requests.ClippedHessians: _hessians,
     example_requests.ClippedProducts: _products,

@@ -16,7 +16,7 @@ from sottovoce.queries.derivatives import (
     Value,
 )
 from sottovoce.queries.features import ColumnMeans, ColumnMoments, Gram, GramDiagonal, Moments
-from sottovoce.queries.lines import SHORTEST_TRIAL, Backtrack, Grid, Trials
+from sottovoce.queries.lines import SHORTEST_TRIAL, Backtrack, GradientChange, Grid, Trials
 from sottovoce.queries.low_rank_shrinkage import LowRankShrinkage
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.queries.residuals import ResidualBands
@@ -35,6 +35,7 @@ __all__ = [
     "Form",
     "Gradient",
     "GradientBands",
+    "GradientChange",
     "GradientNorm",
     "Gram",
     "GramDiagonal",

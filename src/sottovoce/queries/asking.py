@@ -16,7 +16,7 @@ from sottovoce.queries.derivatives import (
     Value,
 )
 from sottovoce.queries.features import ColumnMoments, Gram, GramDiagonal
-from sottovoce.queries.lines import Backtrack, Grid, Trials
+from sottovoce.queries.lines import Backtrack, GradientChange, Grid, Trials
 from sottovoce.queries.scores import Information, ScoreMoment
 
 if TYPE_CHECKING:
@@ -95,6 +95,9 @@ class Queries(Derivatives):
 
     def limited_gradient(self, w: Vector, limit: float, units: int) -> Answer[Vector]:
         return self.ask(LimitedGradient(w, limit), units)
+
+    def gradient_change(self, w: Vector, step: Vector, units: int) -> Answer[Vector]:
+        return self.ask(GradientChange(w, step), units)
 
     def gram(self, units: int) -> Answer[Matrix]:
         return self.ask(Gram(), units)

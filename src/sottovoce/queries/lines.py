@@ -37,8 +37,7 @@ class Trials(AtWeights["Vector"]):
         w = arguments.weights(self.w, problem)
         asked = arguments.steps(self.steps, problem.dim)
         steps = np.stack([arguments.weights(w + p, problem) for p in asked]) - w
-        if not np.all(np.linalg.norm(steps, axis=1) * problem.radius >= SHORTEST_TRIAL):
-            raise ParameterError("a trial step is too short to be told from rounding; drop it.")
+        _require_long(steps, problem)
         return replace(self, w=w, steps=steps)
 
     def request(self, bounds: Bounds) -> Any:
@@ -46,6 +45,35 @@ class Trials(AtWeights["Vector"]):
 
     def public(self, problem: Problem) -> Any:
         return problem.relief(self.w, self.steps) / np.linalg.norm(self.steps, axis=1)
+
+
+@final
+@dataclass(frozen=True)
+class GradientChange(AtWeights["Vector"]):
+    """The gradient at w + step less the gradient at w: it moves in proportion to the step, and never by more
+    than two gradients do."""
+
+    step: Vector
+    kind = QueryKind.GRADIENT_CHANGE
+
+    def length(self, problem: Problem) -> int:
+        return problem.dim
+
+    def admitted(self, problem: Problem) -> Self:
+        """With the step as taken: rounding w + p or the public limit on weights may have changed it."""
+        if problem.outputs > 1:
+            raise ParameterError("changes of a gradient are asked of models with a single output.")
+        w = arguments.weights(self.w, problem)
+        (asked,) = arguments.steps([self.step], problem.dim)
+        step = arguments.weights(w + asked, problem) - w
+        _require_long(step, problem)
+        return replace(self, w=w, step=step)
+
+    def request(self, bounds: Bounds) -> Any:
+        return bounds.vector_change(self.w, self.step)
+
+    def public(self, problem: Problem) -> Any:
+        return problem.pull(self.w + self.step) - problem.pull(self.w)
 
 
 @final
@@ -113,6 +141,11 @@ class Backtrack:
     @property
     def _longest(self) -> Vector:
         return float(np.max(self.lengths)) * self.direction
+
+
+def _require_long(steps: Matrix | Vector, problem: Problem) -> None:
+    if not np.all(np.linalg.norm(steps, axis=-1) * problem.radius >= SHORTEST_TRIAL):
+        raise ParameterError("a trial step is too short to be told from rounding; drop it.")
 
 
 def _line(direction: Vector, lengths: Vector, problem: Problem) -> tuple[Vector, Vector]:

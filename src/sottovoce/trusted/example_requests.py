@@ -36,6 +36,18 @@ class CountedGradients(ExampleRequest):
 
 @final
 @dataclass(frozen=True, eq=False)
+class GradientChanges(ExampleRequest):
+    """(1/n) sum of how far a gradient, cut to norm `clip`, changes along the direction, each change cut to
+    norm `limit`."""
+
+    w: Vector
+    direction: Vector
+    clip: float
+    limit: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class GradientShares(ExampleRequest):
     """(1/n) sum e, e the unit vector of the band in which a gradient's norm lies: above the first of falling
     edges, between two of them, at most the last."""

@@ -38,6 +38,19 @@ class VectorSum(Request):
 
 @final
 @dataclass(frozen=True, eq=False)
+class VectorChange(Request):
+    """(1/n) sum q c z, c how far the law's first derivative changes along the direction p: within s u for the
+    s of the span, u the change of t, and no further from 0 than `limit`."""
+
+    law: Law
+    span: Span
+    limit: float
+    w: Vector
+    direction: Vector
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class NumberSum(Request):
     """(1/n) sum q c, c the law's value within the span."""
 

@@ -10,14 +10,14 @@ RUNS = "tests/autodiff/test_runs.py"
 CLIPPING = (
     Mutant(
         "clipping dropped",
-        "autodiff.clipping:clipped_and_counted",
+        "autodiff.clipping:_factors",
         "torch.clamp(_, max=1.0)",
         "torch.clamp(_, min=1.0, max=1.0)",
         SENSITIVITY,
     ),
     Mutant(
         "terms that are not finite let through",
-        "autodiff.clipping:clipped_and_counted",
+        "autodiff.clipping:_factors",
         "torch.isfinite(norms)",
         "torch.ones_like(norms, dtype=torch.bool)",
         SENSITIVITY,
@@ -35,6 +35,20 @@ CLIPPING = (
         "examples if people is None else examples.by_person(people)",
         "examples",
         "tests/autodiff/test_torch_persons.py",
+    ),
+    Mutant(
+        "change of a gradient charged as if a record were added",
+        "privacy.example_charges:_changes",
+        "request.limit",
+        "0.5 * request.limit",
+        SENSITIVITY,
+    ),
+    Mutant(
+        "changes of gradients not clipped",
+        "autodiff.sums:ExampleSums.answer",
+        "self._mean(changes, limit, (self.dim,), 2)",
+        "self._mean(changes, 1e+300, (self.dim,), 2)",
+        SENSITIVITY,
     ),
     Mutant(
         "differences of losses not clipped",
