@@ -132,8 +132,12 @@ def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | Non
         return is_misread(plain.values, missing, fits)
     if isinstance(plain, np.ndarray) or not is_text(plain.type):
         return False
-    doubtful = _text(plain).filter(arrow.flags(np.isnan(numbers(plain)))).drop_null().unique().to_pylist()
-    if fits is not None:
+    if fits is None:
+        unread = np.isnan(numbers(plain))
+        doubtful = (
+            _text(plain).filter(arrow.flags(unread)).drop_null().unique().to_pylist() if unread.any() else []
+        )
+    else:
         doubtful = [text for text in _text(plain).drop_null().unique().to_pylist() if not fits(text)]
     return not all(spells_missing(text) or missing.code(text) >= 0 for text in doubtful)
 
@@ -217,6 +221,8 @@ def _text_numbers(column: Any) -> Vector:
     import pyarrow.compute as pc
 
     text = _text(column)
+    with suppress(pa.ArrowException):
+        return _floats(text)  # a cell that means missing is refused, or no number already
     with suppress(pa.ArrowException):
         trimmed = pc.ascii_trim_whitespace(text)
         absent = pc.is_in(trimmed, value_set=arrow.texts(MISSING).cast(trimmed.type))

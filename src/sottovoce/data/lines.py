@@ -94,9 +94,9 @@ class LineReader:
         """How many fields each line has, and where quotes are not those of RFC 4180: there the count is one
         of a line that is not broken, and each line is looked at by itself."""
         cuts = np.flatnonzero(held == ord(self._delimiter))
-        lines = np.searchsorted(ends, cuts)
         if b'"' not in text:
-            return np.bincount(lines, minlength=len(ends)) + 1, np.zeros(len(ends), dtype=bool)
+            return np.diff(np.searchsorted(cuts, ends), prepend=0) + 1, np.zeros(len(ends), dtype=bool)
+        lines = np.searchsorted(ends, cuts)
         quotes = np.flatnonzero(held == _QUOTE)
         before = np.searchsorted(quotes, starts)
         outside = (np.searchsorted(quotes, cuts) - before[lines]) % 2 == 0

@@ -24,7 +24,7 @@ from sottovoce.trusted.bands import Band, Span
 from sottovoce.trusted.compiling import ADDRESSES_OF_LLVM, compiles, give_up, has_numba, is_compiled
 
 MOST_ONE_BY_ONE = 2**16
-"""Records whose losses are computed one by one in a minute or two a fit."""
+"""Records whose losses are computed one by one in some minutes a fit; 20,000 took 46 seconds."""
 _begun: set[str] = set()
 _beginning = threading.Lock()
 """Forms of rows whose passes are compiled or being compiled, and who may add one."""
