@@ -48,8 +48,8 @@ def files_of(table: Any) -> tuple[Path, ...]:
 def state_of(table: Any) -> str:
     """Tells files, in their present state, from all others, so that a run goes on with the same ones.
 
-    A digest of names, places on the disk, sizes and times of change, which no program can set back; of
-    nothing that is in them, and none of it can be read from the digest. Empty for what is no file."""
+    A digest of names, places on the disk and times of change, which no program can set back; of nothing that
+    is in them, so not of their sizes: it is kept in journals and ledgers. Empty for what is no file."""
     if not is_files(table):
         return ""
     with suppress(OSError, DataError, ParameterError):
@@ -107,4 +107,4 @@ def _partition(folders: Iterable[str]) -> tuple[str, ...]:
 
 def _place(file: Path) -> tuple[int, ...]:
     found = file.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns

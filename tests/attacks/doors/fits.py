@@ -79,7 +79,7 @@ class Fit:
 FITS: tuple[Fit, ...] = (
     *(
         Fit(f"{kind}, {what}", Schema(_CURVED, target), {"model": kind, "method": method})
-        for kind, method in (("additive", "majorize"), ("auto", "auto"))
+        for kind, method in (("additive", "majorize"), ("auto", "auto"), ("smooth", "auto"))
         for what, target in (("classes", _CLASSES), ("numbers", Target("r", low=-3.0, high=3.0)))
     ),
     *(

@@ -166,9 +166,16 @@ OPERATION = (
     Mutant(
         "a changed file is known by its name and time alone",
         "data.filesets:_place",
-        "(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)",
+        "(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)",
         "(found.st_mtime_ns,)",
         f"{FIGURES} -k model_and_table",
+    ),
+    Mutant(
+        "how long a file is goes into journals",
+        "data.filesets:_place",
+        "(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)",
+        "(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)",
+        "tests/data/test_filesets.py -k state_of_files",
     ),
     Mutant(
         "an evaluation goes on with another model",
