@@ -186,10 +186,10 @@ def test_after_its_last_day_an_account_is_charged_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "budget.db"
-    ledger = Ledger.create(path, dataset="d", cap=CAP, expires="2027-12-31")
+    ledger = Ledger.create(path, dataset="d", cap=CAP, expires="2997-12-31")
 
     class Clock:
-        today = datetime(2027, 12, 31, 23, 59)
+        today = datetime(2997, 12, 31, 23, 59)
 
         @classmethod
         def now(cls, zone: Any) -> datetime:
@@ -198,13 +198,13 @@ def test_after_its_last_day_an_account_is_charged_no_more(
     monkeypatch.setattr(sqlite_store, "datetime", Clock)
     run = ledger.start(Budget(1.0, 1e-6), "in time")
     charge(run, 1000)
-    Clock.today = datetime(2028, 1, 1, 0, 1)
+    Clock.today = datetime(2998, 1, 1, 0, 1)
     with pytest.raises(BudgetExceeded):
         charge(run, 1000)
     with pytest.raises(BudgetExceeded):
         ledger.start(Budget(0.1, 1e-6), "late")
     assert len(ledger.history) == 1
-    for wrong in ("tomorrow", "2027-13-01"):
+    for wrong in ("tomorrow", "2027-13-01", "2026-01-01"):
         with pytest.raises(ParameterError):
             Ledger.create(path, dataset="e", cap=CAP, expires=wrong)
 
@@ -245,11 +245,11 @@ def test_commands_allot_renew_and_pay_from_a_part(path: Path) -> None:
         return done.output
 
     said("allot", str(path), "--dataset", "d", "--part", "risk", "--epsilon", "1")
-    told = said("renew", str(path), "--dataset", "e", "--following", "d", "--expires", "2027-01-01")
+    told = said("renew", str(path), "--dataset", "e", "--following", "d", "--expires", "2997-01-01")
     assert "in all 2 of them" in told
     shown = said("show", str(path))
     assert "risk: epsilon=1" in shown
-    assert "2027-01-01" in shown
+    assert "2997-01-01" in shown
     assert "in all 2 of them" in said("overview", str(path.parent))
     raw = json.loads(said("show", str(path), "--json"))
     assert [part["follows"] for part in raw["datasets"]] == [[], ["d"]]

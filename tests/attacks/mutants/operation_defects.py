@@ -213,6 +213,13 @@ OPERATION = (
         f"{RENEWED} -k lattice",
     ),
     Mutant(
+        "an account that never can be charged is made",
+        "accounting.disk.opening:day_of",
+        "day < datetime.now(UTC).date()",
+        "False",
+        f"{RENEWED} -k last_day",
+    ),
+    Mutant(
         "an account that expired is charged",
         "accounting.disk.sqlite_store:SqliteStore._require_current",
         "until and datetime.now(UTC).date().isoformat() > until",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.allowance import require_usable
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 
 def day_of(text: str) -> str:
-    """A day as it is written in a ledger; empty for none."""
+    """A day, today or later, as it is written in a ledger; empty for none."""
     if text == "":
         return ""
     try:
-        return date.fromisoformat(text).isoformat()
+        day = date.fromisoformat(text)
     except (TypeError, ValueError):
         raise ParameterError("expires must be a day such as '2027-12-31'.", argument="expires") from None
+    if day < datetime.now(UTC).date():
+        raise ParameterError(
+            f"an account that expired on {day} could never be charged. Name a day to come.",
+            argument="expires",
+        )
+    return day.isoformat()
 
 
 class OnDisk:
