@@ -11,7 +11,7 @@ import numpy as np
 from sottovoce.methods.adapt.expected_curvature import Outset
 from sottovoce.methods.adapt.inspection import Stand
 from sottovoce.methods.adapt.posterior import GradientObservation
-from sottovoce.methods.expected_excess import ExpectedExcess, sensitivity_of
+from sottovoce.methods.expected_excess import ExpectedExcess
 from sottovoce.methods.measurement import LearnedDescent, in_learned_coordinates, note
 from sottovoce.methods.noise_propagation import StepNoise, noise_along
 from sottovoce.results.inference.coefficient_noise import CoefficientNoise
@@ -81,7 +81,7 @@ class Descent(LearnedDescent):
         while len(units) < self.steps:
             asked = self.curvature.asked(self.inside, self._outset(u), self.posterior)
             self.limit = asked.limit
-            least = sensitivity_of(self.inside, asked.query) / self.mu
+            least = asked.moved / self.mu
             if 2 * len(units) < self.steps:
                 self.steps = max(self.steps, round(planned * slowed(self._model(), least, self._flattened)))
             usual = least * math.sqrt(self.steps)

@@ -45,10 +45,11 @@ class Outset(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A gradient to ask for, the curvature along the way from there to the weights sought, and its limit on
-    slopes in units of the largest."""
+    """A gradient to ask for, about how far one record moves it, the curvature along the way from there to the
+    weights sought, and its limit on slopes in units of the largest."""
 
     query: Query[Vector]
+    moved: float
     curves: Callable[[Vector], SecantCurvature]
     limit: float = 1.0
 
@@ -79,7 +80,8 @@ class ExpectedCurvature:
         """The gradient with the least expected excess."""
         typical = np.full(posterior.sizes.size, self.at(outset.deviation))
         curves = SecantCurvature(typical, typical, self.problem.curvature_high)
-        return Asked(Gradient(outset.point), lambda _reached: curves)
+        query = Gradient(outset.point)
+        return Asked(query, sensitivity_of(inside, query), lambda _reached: curves)
 
 
 @final
@@ -87,6 +89,8 @@ class ExpectedCurvature:
 class LogisticCurvature(ExpectedCurvature):
     """By the model of Gaussian log odds (`logistic_model`). A softmax of K classes bends by 1/K where all are
     alike, and its classes by the same law."""
+
+    _moves: tuple[Queries, float] | None = None
 
     @property
     def limited(self) -> bool:
@@ -113,25 +117,35 @@ class LogisticCurvature(ExpectedCurvature):
             return SecantCurvature(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
 
         if not place:
-            return Asked(Gradient(outset.point), curves)
+            query = Gradient(outset.point)
+            return Asked(query, sensitivity_of(inside, query), curves)
         limit = float(LIMITS[place])
-        return Asked(LimitedGradient(outset.point, limit * inside.problem.slope), curves, limit)
+        limited = LimitedGradient(outset.point, limit * inside.problem.slope)
+        return Asked(limited, limit * self._moved(inside), curves, limit)
 
     def _place(self, inside: Queries, outset: Outset) -> int:
         """The place among `LIMITS` of that with the least expected excess, 0 for none: less noise against the
         bias and the curvature that it costs."""
-        point, slope, model = outset.point, inside.problem.slope, outset.model
-        most = sensitivity_of(inside, Gradient(point))
-        lowest = sensitivity_of(inside, LimitedGradient(point, float(LIMITS[-1]) * slope))
-        noise = np.minimum(LIMITS * (lowest / LIMITS[-1]), most) / outset.mu
+        model = outset.model
+        noise = LIMITS * (self._moved(inside) / outset.mu)
         across = self._unit * secants(outset.deviation, outset.reached / outset.deviation).across
-        lost = [
-            model.excess(sd * model.curvature / max(bend, 1e-9))
-            for sd, bend in zip(noise, across, strict=True)
-        ]
-        place = int(np.argmin(log_odds(outset.deviation).bias + np.array(lost)))
-        limited = LimitedGradient(point, float(LIMITS[place]) * slope)
-        return 0 if place == 0 or sensitivity_of(inside, limited) >= most else place
+
+        def lost(sd: float, bend: float) -> float:
+            return model.excess(sd * model.curvature / max(bend, 1e-9))
+
+        costs = log_odds(outset.deviation).bias + [lost(*each) for each in zip(noise, across, strict=True)]
+        if not np.argmin(costs):
+            return 0
+        costs[0] = lost(sensitivity_of(inside, Gradient(outset.point)) / outset.mu, across[0])
+        return int(np.argmin(costs))
+
+    def _moved(self, inside: Queries) -> float:
+        """How far one record moves a limited gradient, at most and for low limits, per unit of the limit."""
+        if self._moves is None or self._moves[0] is not inside:
+            lowest = float(LIMITS[-1])
+            query = LimitedGradient(np.zeros(inside.problem.dim), lowest * inside.problem.slope)
+            self._moves = inside, sensitivity_of(inside, query) / lowest
+        return self._moves[1]
 
     @property
     def _unit(self) -> float:

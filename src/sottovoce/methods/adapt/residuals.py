@@ -164,7 +164,8 @@ class ResidualCurvature(ExpectedCurvature):
             LimitedGradient(point, float(limit)) if limit < self.problem.slope else Gradient(point)
             for limit in limits
         ]
-        noise = sensitivity_of(inside, queries[0]) * (limits / limits[0]) / outset.mu
+        moved = sensitivity_of(inside, queries[0]) * (limits / limits[0])
+        noise = moved / outset.mu
         bends = highest * np.array([self.scale.within(float(size)) for size in sizes])
         lost = [
             model.excess(sd * model.curvature / max(bend, 1e-9)) + self.scale.bias(float(size))
@@ -173,7 +174,8 @@ class ResidualCurvature(ExpectedCurvature):
         best = int(np.argmin(lost))
         across = np.full(posterior.sizes.size, max(bends[best], 0.02 * highest))
         curves = SecantCurvature(across, across, highest)
-        return Asked(queries[best], lambda _reached: curves, float(limits[best]) / self.problem.slope)
+        limit = float(limits[best]) / self.problem.slope
+        return Asked(queries[best], float(moved[best]), lambda _reached: curves, limit)
 
     def _slope(self, size: float) -> float:
         """A slope that no residual smaller than `size` has."""
