@@ -153,6 +153,48 @@ SOURCES = {
             "head": YES_NO,
         },
     ),
+    "food": Source(
+        "Ecdat/BudgetFood",
+        lambda frame: frame["wfood"] > 0.4,
+        {
+            "totexp": (0.0, 20_000_000.0),
+            "age": (0.0, 100.0),
+            "size": (0.0, 40.0),
+            "town": ["1", "2", "3", "4", "5"],
+            "sex": ["man", "woman"],
+        },
+    ),
+    "visits": Source(
+        "COUNT/rwm5yr",
+        lambda frame: frame["docvis"] > 2,
+        {
+            "year": ["1984", "1985", "1986", "1987", "1988"],
+            "age": (0.0, 100.0),
+            "educ": (0.0, 25.0),
+            "hhninc": (0.0, 50.0),
+            "outwork": ZERO_ONE,
+            "female": ZERO_ONE,
+            "married": ZERO_ONE,
+            "kids": ZERO_ONE,
+            "self": ZERO_ONE,
+        },
+    ),
+    "movies": Source(
+        "ggplot2/movies",
+        lambda frame: frame["rating"] > 6.5,
+        {
+            "year": (1890.0, 2010.0),
+            "length": (0.0, 600.0),
+            "votes": (0.0, 200_000.0),
+            "Action": ZERO_ONE,
+            "Animation": ZERO_ONE,
+            "Comedy": ZERO_ONE,
+            "Drama": ZERO_ONE,
+            "Documentary": ZERO_ONE,
+            "Romance": ZERO_ONE,
+            "Short": ZERO_ONE,
+        },
+    ),
 }
 
 

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.data.encoder import BoundedEncoder
-from sottovoce.data.schema import Numeric, Schema
+from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.estimators.linear import PrivateClassifier
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.privacy.counting import CountOracle
@@ -245,3 +245,37 @@ def test_a_figure_says_the_same_over_neighbours(name: str, seed: int) -> None:
         return [repr(found).encode(), pickle.dumps(found)]
 
     require_same(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "zero-out"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_model_that_chooses_its_curves_by_persons(relation: str, seed: int) -> None:
+    """All rows of one person become others, or leave: marginals, looks, curves and weights are the same."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {"who": rng.integers(0, 60, 300), "a": rng.uniform(-1, 1, 300), "b": rng.lognormal(-1, 1, 300)}
+    )
+    rows["y"] = (rows["a"] ** 2 + 0.3 * rng.standard_normal(300) > 0.4).astype(int)
+    columns = (Numeric("a", -1.0, 1.0), Numeric("b", 0.0, 100.0))
+    schema = Schema(columns, Target("y", classes=(0, 1)), person="who")
+    person = int(rows["who"].iloc[0])
+    if relation == "zero-out":
+        other = rows[rows["who"] != person]
+    else:
+        other = rows.copy()
+        other.loc[rows["who"] == person, ["a", "b", "y"]] = [1.0, 100.0, 1]
+    given: dict[str, Any] = {
+        "epsilon": 8.0,
+        "delta": 1e-5,
+        "relation": relation,
+        "model": "auto",
+        "simulate": 0,
+    }
+    given |= {"persons": 60} if relation == "zero-out" else {}
+
+    def told(table: pd.DataFrame) -> list[bytes]:
+        model = sv.fit(table, schema, **given)
+        said = repr((model.schema, model.marginals, model.result.trace, model.result.certificate))
+        return [model.result.weights.tobytes(), said.encode()]
+
+    require_same(partial(told, rows), partial(told, other), seed)

@@ -11,6 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.accounting import Budget, Ledger, Relation
 from sottovoce.accounting.events import QueryKind
+from sottovoce.data.encoding import encoded_table
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Categorical, Numeric, Schema, Spline, Target
@@ -59,6 +60,48 @@ def even(schema: Schema) -> tuple[Marginal, ...]:
 
 def test_the_column_that_bends_becomes_a_curve_and_the_others_stay_lines() -> None:
     assert curves_of(fitted(5_000, bent=True).schema) == {"x0"}
+
+
+def test_a_column_most_of_which_is_in_one_bin_is_a_curve_without_a_look() -> None:
+    rng = np.random.default_rng(3)
+    amount = np.minimum(rng.lognormal(-1.0, 1.0, 4_000), 100.0)
+    ill = (rng.random(4_000) < 1.0 / (1.0 + np.exp(-3.0 * np.sin(4.0 * np.minimum(amount, 1.5))))).astype(
+        np.int64
+    )
+    piled = Schema((Numeric("amount", 0.0, 100.0),), Target("ill", classes=(0, 1)))
+    held = pa.table({"amount": amount, "ill": ill})
+    model = sv.fit(held, piled, epsilon=2.0, delta=1e-6, model="auto", simulate=0)
+    assert curves_of(model.schema) == {"amount"}
+    assert [row.kind for row in model.result.trace].count("bends") == 0
+
+
+def test_the_look_leaves_a_curve_its_knots_where_it_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look asks at the scores of the fit: with other knots its weights would mean another curve."""
+    asked = list[tuple[Schema, Schema]]()
+    of = Bends.of.__func__  # type: ignore[attr-defined]
+
+    def noticed(cls: Any, plain: Schema, bent: Schema, marginals: Any) -> Any:
+        asked.append((plain, bent))
+        return of(cls, plain, bent, marginals)
+
+    monkeypatch.setattr(Bends, "of", classmethod(noticed))
+    rng = np.random.default_rng(3)
+    held = {"x0": np.minimum(rng.lognormal(-1.0, 1.0, 2_000), 100.0), "x1": rng.uniform(-1.0, 1.0, 2_000)}
+    piled = Schema((Numeric("x0", 0.0, 100.0), Numeric("x1", -1.0, 1.0)), Target("y", classes=(0, 1)))
+    told = pa.table({**held, "y": (rng.random(2_000) < 0.5).astype(np.int64)})
+    sv.fit(told, piled, epsilon=2.0, delta=1e-6, model="auto", simulate=0)
+    ((plain, bent),) = asked
+    assert isinstance(plain.columns[0], Spline)
+    assert bent.columns[0] == plain.columns[0]
+
+
+def test_a_pile_is_told_from_noise() -> None:
+    shares = (0.6, *(0.4 / (BINS - 1) for _ in range(BINS - 1)))
+    edges = tuple(np.linspace(0.0, 1.0, BINS + 1).tolist())
+    assert Marginal("x", edges, shares, 0.01).is_piled
+    assert not Marginal("x", edges, shares, 0.05).is_piled
+    assert not Marginal("x", (), shares, 0.0).is_piled
+    assert not even(LINES)[0].is_piled
 
 
 def test_where_all_is_linear_the_model_is() -> None:
@@ -158,6 +201,23 @@ def test_bends_are_neither_constant_nor_the_line() -> None:
     assert np.abs(shown.mean(axis=0)).max() < 0.01
     assert np.abs(x @ shown / x.size).max() < 0.01
     np.testing.assert_allclose(column.basis(x.copy()) @ shape.line, line.basis(x.copy())[:, 0], atol=1e-9)
+
+
+def test_a_curve_that_is_there_keeps_its_knots_while_others_are_looked_at() -> None:
+    spread = np.linspace(0.0, 1.0, BINS) ** 8
+    found = tuple(
+        replace(marginal, shares=tuple((spread / spread.sum()).tolist())) for marginal in even(LINES)
+    )
+    held = curved(LINES, 4, found, frozenset({"x1"}))
+    looked = curved(held, 4, found, apart=True)
+    assert looked.columns[1] == held.columns[1]
+    w = np.random.default_rng(0).standard_normal(RowLayout.of(held).dim)
+    rows = np.random.default_rng(1).uniform(-1.0, 1.0, (50, COLUMNS))
+    told = pa.table({f"x{place}": rows[:, place] for place in range(COLUMNS)})
+    before, after = (encoded_table(schema, told, np.float64) for schema in (held, looked))
+    np.testing.assert_allclose(
+        after @ Bends.of(held, looked, found).lines_of(w), before @ w, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_bends_are_asked_about_at_the_scores_of_the_lines() -> None:

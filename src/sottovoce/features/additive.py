@@ -111,7 +111,8 @@ class Additive(StagedRisk):
         opening = [Opening("marginals", answer.units)]
         if self._narrows:
             self._narrow(asking, whole, opening)
-        kept = declared_curves(self._plain) if self._chooses else self._names
+        kept = self._sure if self._chooses else self._names
+        self._chooses = kept != self._names
         self._take(curved(self._plain, self._knots, self.marginals, kept))
         return self.current, tuple(opening)
 
@@ -121,6 +122,13 @@ class Additive(StagedRisk):
 
     def look(self, asking: Callable[[ExactRisk], Queries]) -> Inspection:
         return Look(self, asking)
+
+    @property
+    def _sure(self) -> frozenset[str]:
+        """Columns that are curves without a look: those declared, and those whose marginal hides in one bin
+        where most records are, so that no bend of it could be seen."""
+        hidden = {marginal.name for marginal in self.marginals if marginal.is_piled}
+        return declared_curves(self._plain) | (self._names & hidden)
 
     def _take(self, schema: Schema) -> None:
         self._before = self.schema, self.current
@@ -133,10 +141,10 @@ class Additive(StagedRisk):
     def bent(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
         """Ask which columns are worth a curve at the weights w of lines, and take those; True if any is."""
         self._chooses = False
-        bent = curved(self._plain, self._knots, self.marginals, self._names, apart=True)
+        bent = curved(self.schema, self._knots, self.marginals, self._names, apart=True)
         ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
         found = gains(ask, among, w, stand, units)
-        kept = found.worthwhile(ask, self.current.problem.dim) | declared_curves(self._plain)
+        kept = found.worthwhile(ask, self.current.problem.dim) | self._sure
         if kept == curves_of(self.schema):
             return False
         self._take(curved(self._plain, self._knots, self.marginals, kept))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 BINS = 64
 """Bins of a number's range. Noise in the cumulated shares grows with its root; 64 resolve knots to 2 %."""
 
+_SURELY = 4.0
+
 
 @final
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Marginal:
         rising: Vector = np.clip(isotonic_regression(below).x, 0.0, 1.0)
         rising[0], rising[-1] = 0.0, 1.0
         return rising
+
+    @property
+    def is_piled(self) -> bool:
+        """Whether one bin of a number surely holds more than half of the records: by four standard errors."""
+        return bool(self.edges) and max(self.shares) - _SURELY * self.noise > 0.5 * max(sum(self.shares), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -156,4 +156,18 @@ BASE = (
         "whole",
         "tests/features/test_additive.py -k better_than_the_line",
     ),
+    Mutant(
+        "a pile of records is seen in noise",
+        "features.marginals:Marginal.is_piled",
+        "max(self.shares) - _SURELY * self.noise",
+        "max(self.shares)",
+        "tests/features/test_selection.py -k told_from_noise",
+    ),
+    Mutant(
+        "curves that are there move their knots while others are looked at",
+        "features.additive:Additive.bent",
+        "curved(self.schema, self._knots, self.marginals, self._names, apart=True)",
+        "curved(self._plain, self._knots, self.marginals, self._names, apart=True)",
+        "tests/features/test_selection.py -k knots_where_it_has_them",
+    ),
 )
