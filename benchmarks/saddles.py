@@ -16,10 +16,12 @@ again.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,8 +144,14 @@ CASES = {
 }
 
 
-def ran(case: Case, risk: Any, method: str, seed: int) -> dict[str, Any]:
+@cache
+def risk_of(problem: str) -> Any:
+    return CASES[problem].make()
+
+
+def ran(problem: str, method: str, seed: int) -> dict[str, Any]:
     """One run, and what it reached."""
+    case, risk = CASES[problem], risk_of(problem)
     budget = sv.Budget(epsilon=1.0, delta=1e-6 if case.from_zero else 1.0 / risk.n)
     tolerance = sv.Tolerance(gradient=case.gradient, curvature=case.curvature)
     start = None if case.from_zero else np.random.default_rng(seed).standard_normal(risk.dim)
@@ -194,16 +202,15 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     done = {(run["problem"], run["method"], run["seed"]) for run in kept()}
-    for problem in [] if given.table else given.problems.split(";"):
-        case, risk = CASES[problem], None
-        for seed in range(SEEDS, SEEDS + given.seeds):
-            for method in given.methods.split(","):
-                if (problem, method, seed) in done:
-                    continue
-                risk = case.make() if risk is None else risk
-                line = {"problem": problem, "method": method, "seed": seed, **ran(case, risk, method, seed)}
-                with RESULTS.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+    asked = itertools.product(
+        range(SEEDS, SEEDS + given.seeds), given.problems.split(";"), given.methods.split(",")
+    )
+    for seed, problem, method in () if given.table else asked:
+        if (problem, method, seed) in done:
+            continue
+        line = {"problem": problem, "method": method, "seed": seed, **ran(problem, method, seed)}
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(line) + "\n")
     print(table())
 
 
