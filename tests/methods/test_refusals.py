@@ -64,6 +64,9 @@ def streamed(folder: Path, X: np.ndarray, y: np.ndarray) -> sv.Records:
     return sv.Records.from_parquet(folder / "rows.parquet", schema, memory=2**10)
 
 
+REFUSED = {("spider", "softmax")}
+"""Changes of a gradient are of one score a record."""
+
 RISKS = ("margin", "regression", "softmax", "sparse", "streamed", "torch matrix", "torch products")
 
 
@@ -106,7 +109,9 @@ def test_a_run_is_refused_before_the_first_charge_or_runs_to_its_end(
     for kind in ("gdp", "renyi"):
         for tolerance in TOLERANCES.values():
             ran += bool(refused_or_run(risk, ledger_of(kind, folder), method=method, tolerance=tolerance))
-    if limit == "matrices fit" and not name.startswith("torch"):
+    if (method, name) in REFUSED:
+        assert ran == 0
+    elif limit == "matrices fit" and not name.startswith("torch"):
         assert ran >= 2
 
 

@@ -17,7 +17,16 @@ from tests.attacks.defects.watching import asked, coupled, digest, require_apart
 from tests.autodiff import models
 
 NAMES = (
-    *("gradient", "gradient norm", "hessian", "curvature product", "eigenvalue", "trials", "grid"),
+    *(
+        "gradient",
+        "gradient change",
+        "gradient norm",
+        "hessian",
+        "curvature product",
+        "eigenvalue",
+        "trials",
+        "grid",
+    ),
     *("line search", "value", "clipped gradient", "gradient bands"),
 )
 ASKED, CANDIDATES = 4, 4
