@@ -248,6 +248,16 @@ def test_a_batch_refuses_what_an_oracle_refuses_before_a_charge() -> None:
     assert not ledger.history
 
 
+@pytest.mark.parametrize("length", [0.0, -1.0, math.nan, math.inf])
+def test_a_search_goes_forward_or_is_refused_before_the_charge(length: float) -> None:
+    risk, ledger = neighbours(np.random.default_rng(0), np.ones(DIM))[0], sv.Ledger(BUDGET, **RENYI)  # type: ignore[arg-type]
+    ask = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
+    with pytest.raises(sv.errors.ParameterError) as refused:
+        ask.backtrack(np.zeros(DIM), np.ones(DIM), [1.0, length], np.zeros(2), 1000)
+    assert refused.value.argument == "lengths"
+    assert not ledger.history
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, None, True])
 def test_a_price_is_asked_for_a_positive_scale(scale: Any) -> None:
     risk = neighbours(np.random.default_rng(0), np.ones(DIM))[0]

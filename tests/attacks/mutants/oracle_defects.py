@@ -153,7 +153,7 @@ ARGUMENTS = (
         "queries.arguments:line",
         "(tried > 0.0) & (tried < math.inf)",
         "np.isfinite(tried)",
-        _MOVED,
+        f"{_ARGUMENTS}::test_a_search_goes_forward_or_is_refused_before_the_charge",
     ),
     Mutant(
         "a direction keeps a size at which products underflow",
