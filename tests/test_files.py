@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import DataError
-from sottovoce.files import read_json, require_writable, write
+from sottovoce.files import is_stream, read_json, require_writable, write
 
 
 def test_a_file_is_replaced_whole_and_leaves_no_draft(tmp_path: Path) -> None:
@@ -51,6 +51,21 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path: Path) ->
             require_writable(place)
     with pytest.raises(DataError, match="cannot be written"):
         write(tmp_path / "none" / "a", "x")
+
+
+def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        require_writable(pipe)
+        write(pipe, "new")
+        assert os.read(reading, 10) == b"new"
+    finally:
+        os.close(reading)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+    assert not any(map(is_stream, (tmp_path, tmp_path / "none", __file__)))
 
 
 def test_json_that_is_missing_or_broken_is_one_clear_error(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import secrets
+import stat
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
@@ -22,7 +23,7 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Replace a file in one step: the old content or the new, never a part. Text is written as UTF-8.
 
     The draft lies in the same folder under a random name and gets the mode the user's umask gives. A ledger
-    and what belongs to it is never replaced."""
+    and what belongs to it is never replaced; a device or a pipe is written into."""
     target = Path(path)
     if belongs_to_ledger(target):
         raise LedgerError(
@@ -31,6 +32,9 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
+        if is_stream(target):
+            target.write_bytes(data)
+            return
         try:
             with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as stream:
                 stream.write(data)
@@ -44,8 +48,21 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
         raise DataError(f"{os.fspath(path)} cannot be written: {failure.strerror}.") from None
 
 
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether a device, a pipe or a socket lies there, as /dev/stdout does: nothing that can be replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def require_writable(path: str | os.PathLike[str]) -> None:
     """Refuse before any work, and before any charge, a place that `write` could not fill."""
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise DataError(f"{os.fspath(path)} cannot be written: name a file that you may write to.")
+        return
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise DataError(f"{os.fspath(path)} cannot be written: there is no folder {folder}.")

@@ -15,7 +15,7 @@ import typer
 from sottovoce.accounting.disk.identity import SUFFIXES, belongs_to_ledger
 from sottovoce.cli.exits import ExitCode
 from sottovoce.errors import DataError, LedgerError, SottovoceError
-from sottovoce.files import require_writable, write
+from sottovoce.files import is_stream, require_writable, write
 
 
 def require_free(
@@ -39,7 +39,7 @@ def require_free(
         if any(_same(output, other) for other in taken):
             raise DataError(f"{output} is named for two outputs of this command. Name another file for one.")
         require_writable(output)
-        if os.path.lexists(output) and not force:
+        if os.path.lexists(output) and not force and not is_stream(output):
             raise DataError(f"{output} exists. Name another file, or add --force to replace it.")
         taken.append(output)
 
@@ -50,7 +50,7 @@ def place_for(output: Path, *, force: bool = False) -> Iterator[Path]:
 
     What came to lie there since it was found free is not overwritten: then it is written beside, under a name
     of its own, since what has been paid for must not be lost."""
-    if force:
+    if force or is_stream(output):
         yield output
         return
     place = output if _reserved(output) else output.with_name(_another(output))
