@@ -123,8 +123,10 @@ def test_the_state_of_files_tells_nothing_of_what_is_in_them(
     before, found = state_of(whole), whole.stat()
     names = ("st_dev", "st_ino", "st_mode", "st_mtime_ns", "st_ctime_ns")
     longer = SimpleNamespace(**{name: getattr(found, name) for name in names}, st_size=found.st_size + 1)
-    monkeypatch.setattr(Path, "stat", lambda _, **how: longer)
-    assert state_of(whole) == before
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", lambda _, **how: longer)
+        after = state_of(whole)
+    assert after == before
 
 
 def test_commands_take_several_files(
