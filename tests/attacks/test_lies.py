@@ -315,11 +315,14 @@ def test_a_query_that_proposes_wrong_bands_is_charged_for_what_they_let_through(
         "matrix_sum",
         lambda self, w: requests.MatrixSum(self.loss.law, Span(-0.4, 0.1), w),
     )
-    monkeypatch.setattr(
-        LinearBounds,
-        "vector_change",
-        lambda self, w, step: requests.VectorChange(self.loss.law, Span(-0.4, 0.1), 0.05, w, step),
-    )
+
+    def change(self: LinearBounds, w: np.ndarray, step: np.ndarray) -> requests.VectorChange:
+        """Along a short step too narrow a span is what holds, along a long one too low a limit."""
+        short = float(np.linalg.norm(step)) < 1.0
+        span, limit = (Span(-0.002, 0.01), 1.0) if short else (Span(-0.4, 0.1), 0.05)
+        return requests.VectorChange(self.loss.law, span, limit, w, step)
+
+    monkeypatch.setattr(LinearBounds, "vector_change", change)
     monkeypatch.setattr(LinearBounds, "_steepest", 1e-3)
     require_harmless(lambda row: risk_over(Logistic(), row), relation)
 
