@@ -171,6 +171,13 @@ OPERATION = (
         f"{FIGURES} -k model_and_table",
     ),
     Mutant(
+        "a device is replaced by a file",
+        "files:write",
+        "is_stream(target)",
+        "False",
+        "tests/test_files.py -k pipe",
+    ),
+    Mutant(
         "how long a file is goes into journals",
         "data.filesets:_place",
         "(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)",

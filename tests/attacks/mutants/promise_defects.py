@@ -204,7 +204,7 @@ KEPT = (
     Mutant(
         "overwritten without being asked",
         "cli.outputs:require_free",
-        "os.path.lexists(output) and (not force)",
+        "os.path.lexists(output) and (not force) and (not is_stream(output))",
         "False",
         f"{OUTPUTS} -k without_force",
     ),
