@@ -54,14 +54,12 @@ def risks() -> dict[str, sv.Risk]:
 @pytest.mark.parametrize("kind", risks())
 def test_every_kind_of_risk_is_trained_and_certified_as_the_user_wrote_it(kind: str) -> None:
     risk = risks()[kind]
-    for seed in range(3):
-        ledger = sv.Ledger(BUDGET)
-        found = sv.minimize(risk, budget=BUDGET, method="adapt", simulate=seed, ledger=ledger)
-        assert risk.value(found.weights) < risk.value(np.zeros(risk.dim))
-        assert np.linalg.norm(risk.gradient(found.weights)) <= found.certificate.gradient_norm_at_most
-        assert found.stop is sv.Stop.FINISHED
-        assert "learned coordinates" in found.objective
-        assert sum(row.mu_squared for row in found.trace) <= sv.Ledger(BUDGET).run(BUDGET).mu_squared_left
+    found = sv.minimize(risk, budget=BUDGET, method="adapt", simulate=0, ledger=sv.Ledger(BUDGET))
+    assert risk.value(found.weights) < risk.value(np.zeros(risk.dim))
+    assert np.linalg.norm(risk.gradient(found.weights)) <= found.certificate.gradient_norm_at_most
+    assert found.stop is sv.Stop.FINISHED
+    assert "learned coordinates" in found.objective
+    assert sum(row.mu_squared for row in found.trace) <= sv.Ledger(BUDGET).run(BUDGET).mu_squared_left
 
 
 def test_columns_of_unequal_scale_cost_little() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import dp_accounting
@@ -14,6 +15,7 @@ import sottovoce as sv
 from sottovoce.accounting.events import Draw, GaussianEvent, SubsampledGaussianEvent
 from sottovoce.methods.batch_descent import BatchDescent
 from sottovoce.training import account_for, goal_for
+from tests.covering import covering
 
 N, DIM, DELTA = 4000, 3, 1e-5
 ADDED = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -39,8 +41,7 @@ def module() -> Any:
     )
 
 
-@pytest.mark.parametrize("made", [linear, module])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize(("epsilon", "made"), covering(product([0.5, 2.0], [linear, module]), together=1))
 def test_dp_accounting_counts_a_run_on_poisson_batches_as_the_ledger_does(made: Any, epsilon: float) -> None:
     """Noise multipliers, rates and steps of one run, read by RDP under add or remove: what was claimed."""
     risk, method = made(), replace(BatchDescent(), steps=60)

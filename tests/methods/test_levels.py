@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sottovoce.methods import base
 from sottovoce.methods.registry import METHODS
 from sottovoce.results.certificate import Levels, norm_bound, scalar_margin, spectral_margin
 from tests import problems
+from tests.covering import covering
 
 CONFIDENCE = 0.99
 RISKS = {"convex": problems.logistic(400, 3), "nonconvex": problems.sigmoid(400, 3)}
@@ -24,9 +26,8 @@ TOLERANCES = {
 }
 FREE = ("majorize", "cubic", "descent-b")
 CASES = [
-    (method, tolerance)
-    for method in METHODS
-    for tolerance in TOLERANCES
+    (method, tolerance, risk)
+    for method, tolerance, risk in product(METHODS, TOLERANCES, RISKS)
     if tolerance != "none" or method in FREE
 ]
 
@@ -71,8 +72,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
     return found
 
 
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize(("method", "tolerance"), CASES)
+@pytest.mark.parametrize(("method", "tolerance", "risk"), covering(CASES))
 def test_the_levels_of_a_run_sum_to_at_most_its_error(
     method: str, risk: str, tolerance: str, handed: Handed
 ) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import cache
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.methods.registry import METHODS, by_name
 from tests import problems
+from tests.covering import covering
 
 RISKS = {
     "logistic + Tukey": ("labels", sv.losses.Logistic(), sv.regularizers.Tukey(1e-3)),
@@ -49,15 +49,7 @@ def risk_of(name: str, n: int, *, symmetric: bool) -> sv.Risk:
     return sv.Risk(records, loss, regularizer)
 
 
-def matrix() -> list[Any]:
-    """Methods of a hundred steps meet half the risks, unless there is time."""
-    whole = list(itertools.product(METHODS, RISKS, SITUATIONS))
-    long = [method in ("spider", "drift") and "+ L2" in risk for method, risk, _ in whole]
-    marks = [[pytest.mark.slow] if slow else [] for slow in long]
-    return [pytest.param(*case, marks=found) for case, found in zip(whole, marks, strict=True)]
-
-
-@pytest.mark.parametrize(("method", "risk", "situation"), matrix())
+@pytest.mark.parametrize(("method", "risk", "situation"), covering(product(METHODS, RISKS, SITUATIONS)))
 def test_every_method_runs_within_its_budget_and_says_why_it_stopped(
     method: str, risk: str, situation: str
 ) -> None:
@@ -89,8 +81,9 @@ def test_every_method_runs_within_its_budget_and_says_why_it_stopped(
 PAPERS = [name for name, method in METHODS.items() if method.published]
 
 
-@pytest.mark.parametrize("method", PAPERS)
-@pytest.mark.parametrize("situation", ["noisy", "budget too small"])
+@pytest.mark.parametrize(
+    ("situation", "method"), covering(product(["noisy", "budget too small"], PAPERS), together=1)
+)
 def test_every_method_of_the_paper_runs_as_published(method: str, situation: str) -> None:
     n, budget, _ = SITUATIONS[situation]
     tolerance = sv.Tolerance(gradient=0.3, curvature=0.5)

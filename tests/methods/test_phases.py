@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -80,10 +82,15 @@ def test_a_measured_gap_that_cannot_be_paid_ends_the_run_in_words() -> None:
     assert ledger.units_spent <= ledger.units_cap
 
 
+def marks(method: Any, calibration: str) -> Any:
+    """Tight noise of the paper's methods is replayed by tests/attacks/test_replay.py in every run."""
+    return pytest.mark.slow if method.published and calibration == "tight" else ()
+
+
 @pytest.mark.parametrize(
     ("method", "calibration"),
     [
-        (name, calibration)
+        pytest.param(name, calibration, marks=marks(method, calibration))
         for name, method in METHODS.items()
         for calibration in ("tight", "published")
         if not name.endswith("-b") and name != "majorize" and (calibration == "tight" or method.published)

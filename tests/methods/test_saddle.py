@@ -52,9 +52,7 @@ def escapes(risk: sv.Risk, method: str, seeds: range) -> int:
 
 @pytest.mark.parametrize("method", SECOND_ORDER)
 def test_every_second_order_method_escapes(risk: sv.Risk, method: str) -> None:
-    """Those that take a hundred steps are tried less often."""
-    seeds = 2 if method in ("spider", "drift") else 8
-    assert escapes(risk, method, range(seeds)) >= seeds - 1
+    assert escapes(risk, method, range(2)) == 2
 
 
 @pytest.mark.slow
@@ -69,7 +67,7 @@ def test_without_the_curvature_query_noisy_descent_is_slower(risk: sv.Risk) -> N
 
     The state starts within noise of a point from which descent grows by a factor 1.125 a step."""
     behind = []
-    for seed in range(10):
+    for seed in range(6):
         result = sv.minimize(risk, budget=BUDGET, method="opt", tolerance=TOLERANCE, simulate=seed)
         ask = Oracle(risk, sv.Ledger(BUDGET).run(BUDGET), SimulatedNoise(seed))
         levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
@@ -93,10 +91,10 @@ def mirrored(n: int = 20_000) -> sv.Risk:
 
 
 def test_the_default_leaves_a_saddle_and_says_so() -> None:
-    """Ten of ten runs; `adapt` alone stayed there."""
+    """Four of four runs; `adapt` alone stayed there."""
     risk = mirrored()
     assert risk.smallest_eigenvalue(np.zeros(5)) < -0.005
-    for seed in range(10):
+    for seed in range(4):
         found = sv.minimize(risk, budget=sv.Budget(epsilon=8.0, delta=1e-6), simulate=seed)
         assert risk.smallest_eigenvalue(found.weights) > 0.0
         assert "cubic" in found.choice
