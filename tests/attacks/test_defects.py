@@ -11,7 +11,7 @@ from tests.attacks.defects.machine import Machine, Verdict
 from tests.attacks.defects.planting import Defect, Site
 from tests.attacks.mutants.harness import ROOT, SOURCE, Mutant
 
-SEED, PLANTED, MORE = 1, 8, 400
+SEED, PLANTED, MORE = 1, 4, 400
 
 CONTROLS = (
     Mutant(

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from distributed import Client, LocalCluster
 from sottovoce import cli
 from sottovoce.privacy.noise import ExactNoise
 from tests.attacks.test_replay_fronts import hearing, require_same
+from tests.covering import covering
 from tests.doubles import Recorder, Replay
 from tests.tables import RANGE, THREE, TWO, lines
 
@@ -92,8 +94,7 @@ def test_every_command_is_tried_or_reads_no_records() -> None:
     assert commands | groups == TRIED | set(READ_NO_RECORDS)
 
 
-@pytest.mark.parametrize("other", ROWS)
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize(("name", "other"), covering(product(SCHEMAS, ROWS), together=1))
 def test_fit_writes_and_prints_the_same_over_neighbours(commands: Commands, name: str, other: str) -> None:
     commands.declare(SCHEMAS[name])
     more = [(), ("--report", "page.html", "--inference", "0.3", "--anyway"), ("--json",)][
@@ -108,8 +109,7 @@ def test_fit_by_other_methods_says_the_same_over_neighbours(commands: Commands, 
     require_same(lambda: commands.fit(None, *more), lambda: commands.fit(ROWS[0], *more), 2)
 
 
-@pytest.mark.parametrize("other", ROWS)
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize(("name", "other"), covering(product(SCHEMAS, ROWS), together=1))
 def test_evaluate_prints_the_same_over_neighbours(commands: Commands, name: str, other: str) -> None:
     commands.declare(SCHEMAS[name])
     assert commands.fit(None, "--simulate", "1")[0] == b"0"

@@ -1,6 +1,6 @@
 """Estimators, searches and private figures say the same over neighbours that give the same answers.
 
-Commands are tried by test_replay_commands.py. Two pairs of neighbours in every run, four when slow."""
+Commands are tried by test_replay_commands.py. One pair of neighbours in every run, four when slow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.doubles import Recorder, Replay
 
-SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)))
+SEEDS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3)))
 
 
 @contextmanager
@@ -174,7 +174,7 @@ SEARCHES: dict[str, tuple[Callable[[], Any], dict[str, Any], Callable[[np.ndarra
 def test_a_search_says_the_same_over_neighbours(name: str, seed: int) -> None:
     estimator, grid, table = SEARCHES[name]
     X, y, other_X, other_y = arrays(seed)
-    ledger = seed % 2 == 1
+    ledger = (seed + list(SEARCHES).index(name)) % 2 == 1
 
     def make() -> sv.PrivateSearch:
         account = sv.Ledger(sv.Budget(5.0, 1e-4)) if ledger else None

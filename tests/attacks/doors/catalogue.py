@@ -31,7 +31,7 @@ DOORS: tuple[Door, ...] = (
     *cases.DOORS,
 )
 
-CASES = 2_000
+CASES = 1_000
 MANY = 100_000
 
 
