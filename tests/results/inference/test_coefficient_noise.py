@@ -47,7 +47,9 @@ def test_stated_noise_is_about_the_scatter_of_the_weights(method: str) -> None:
     assert np.all((ratio > 0.4) & (ratio < 2.5))
 
 
-@pytest.mark.parametrize("shape", [MajorizerShape.DIAGONAL, MajorizerShape.SCALAR])
+@pytest.mark.parametrize(
+    "shape", [MajorizerShape.DIAGONAL, pytest.param(MajorizerShape.SCALAR, marks=pytest.mark.slow)]
+)
 def test_stated_noise_holds_where_no_matrix_is_formed(shape, monkeypatch: pytest.MonkeyPatch) -> None:
     best = Designer.best
     monkeypatch.setattr(Designer, "best", lambda self: replace(best(self), shape=shape))
