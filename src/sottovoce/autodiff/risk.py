@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
@@ -20,6 +19,7 @@ from sottovoce.autodiff.terms import Loss, Terms
 from sottovoce.data.persons import Persons
 from sottovoce.errors import BLANK, DataError, ParameterError
 from sottovoce.models.over_sums import RiskOverSums
+from sottovoce.models.protocol import cached_property
 from sottovoce.regularizers import L2, Regularizer
 from sottovoce.results.result import Result
 

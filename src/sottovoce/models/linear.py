@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -18,6 +17,7 @@ from sottovoce.losses.weighted import class_weighted
 from sottovoce.models.bounds import LinearBounds
 from sottovoce.models.over_sums import RiskOverSums
 from sottovoce.models.preconditioned import PreconditionedRisk
+from sottovoce.models.protocol import cached_property
 from sottovoce.models.warming import warm_for
 from sottovoce.problem import Problem
 from sottovoce.queries.preconditioner import Preconditioner

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from sottovoce.errors import ParameterError
 from sottovoce.models.over_sums import RiskOverSums
+from sottovoce.models.protocol import cached_property
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import Regularizer
 

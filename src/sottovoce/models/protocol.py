@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from builtins import property as cached_property  # pyright matches no other with a protocol's property
+
     from sottovoce.arrays import Vector
     from sottovoce.models.bounds import Bounds
     from sottovoce.problem import Problem
     from sottovoce.queries.preconditioner import Preconditioner
+else:
+    from functools import cached_property
+
+__all__ = ["ExactRisk", "cached_property"]
 
 
 class ExactRisk(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from sottovoce.data.records import Records
@@ -11,6 +10,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.kernels.softmax_sums import SoftmaxSums
 from sottovoce.models.over_sums import RiskOverSums
 from sottovoce.models.preconditioned import PreconditionedRisk
+from sottovoce.models.protocol import cached_property
 from sottovoce.models.softmax_bounds import BEND, CURVATURE, SLOPE, THIRD, SoftmaxBounds
 from sottovoce.problem import Problem
 from sottovoce.regularizers import L2, Regularizer
