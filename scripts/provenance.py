@@ -1,4 +1,4 @@
-"""Print which commit and which tools made the files of a folder: an in-toto statement with SLSA's predicate, unsigned.
+"""Print which commit and tools made the files of a folder: an in-toto statement (SLSA), unsigned.
 
 `scripts/release` calls it; whoever publishes signs the file with a key of their own."""
 
