@@ -43,6 +43,12 @@ FRONTS = (
 EXAMPLES = ("clipping", "examples", "fused", "risk", "sums", "terms")
 """Of PyTorch modules: the door, each example by itself at its place, clipping and sums."""
 
+FIGURES = (
+    *(f"evaluation/{name}.py" for name in ("area", "private_evaluation", "rows")),
+    *(f"estimators/{name}.py" for name in ("held_out", "merits")),
+)
+"""What a record of a test set, or one held out, counts in a figure or a choice."""
+
 SINGLE = (
     "arrays.py",
     "errors.py",
@@ -141,7 +147,7 @@ def base_files() -> list[str]:
     names = {file.relative_to(SOURCE).as_posix() for file in rooms} - set(FRONTS)
     wings = {file.relative_to(SOURCE).as_posix() for file in SOURCE.glob("accounting/*/*.py")}
     modules = {f"autodiff/{name}.py" for name in EXAMPLES}
-    return sorted({*names, *wings, *modules, *SINGLE})
+    return sorted({*names, *wings, *modules, *FIGURES, *SINGLE})
 
 
 def lines(name: str) -> int:

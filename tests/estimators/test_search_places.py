@@ -9,7 +9,8 @@ import numpy as np
 
 from sottovoce.data.persons import Persons
 from sottovoce.estimators.linear import PrivateClassifier
-from sottovoce.estimators.search import STEPS, _merits
+from sottovoce.estimators.merits import merits
+from sottovoce.evaluation.private_evaluation import STEPS
 
 
 def test_rows_held_out_are_asked_about_in_calls_of_one_length() -> None:
@@ -27,6 +28,6 @@ def test_rows_held_out_are_asked_about_in_calls_of_one_length() -> None:
         y = rng.choice(["no", "yes"], len(keys))
         people = Persons.of(keys, len(keys), 45, lenient=False)
         with mock.patch.object(PrivateClassifier, "predict", signs):
-            merits = _merits(model, X, y, people)
+            found = merits(model, None, X, y, people)
             assert len(lengths) == 1
-        assert merits.tolist() == (STEPS * (np.where(X[:, 0] > 0, "yes", "no") == y)).tolist()
+        assert found.tolist() == (STEPS * (np.where(X[:, 0] > 0, "yes", "no") == y)).tolist()

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,16 @@ from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.budget import declared_delta
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.resume import Resume
-from sottovoce.data import cells
-from sottovoce.data.persons import Persons
-from sottovoce.data.targets import Range
 from sottovoce.errors import ApprovalNeeded, ParameterError
 from sottovoce.estimators.held_out import Split
+from sottovoce.estimators.merits import merits
 from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, require_at_hand
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
 from sottovoce.evaluation.private_evaluation import STEPS
-from sottovoce.evaluation.rows import labelled, predicted, taken
+from sottovoce.evaluation.rows import labelled, taken
 from sottovoce.privacy.counting import CountOracle
-
-if TYPE_CHECKING:
-    from sottovoce.arrays import Vector
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _RESERVED = ("epsilon", "delta", "ledger", "simulate", "relation")
@@ -139,8 +134,11 @@ class PrivateSearch(Publishable):
 
             def scores() -> list[int]:
                 held_X, held_y = _rows(X, test), labels[test]
-                merits = [unquoted(partial(_merits, model, held_X, held_y, split.people)) for model in fitted]
-                return [split.total(merit, STEPS) for merit in merits]
+                found = [
+                    unquoted(partial(merits, model, _declared_range(model), held_X, held_y, split.people))
+                    for model in fitted
+                ]
+                return [split.total(merit, STEPS) for merit in found]
 
             self.best_index_ = oracle.best(scores, STEPS, choosing)
         self.best_params_ = settings[self.best_index_]
@@ -269,17 +267,10 @@ def _settings(candidates: Any, known: set[str]) -> list[dict[str, Any]]:
     return settings
 
 
-def _merits(model: Any, X: Any, y: NDArray[Any], people: Persons | None) -> Vector:
-    """Whole numbers from 0 (worst) to STEPS (best), one a record; rows of persons keep their places."""
-    linear, given = private_part(model)[1], predicted(model.predict, X, people)
-    if not isinstance(linear, PrivateRegressor):
-        return STEPS * cells.alike(given, y).astype(np.float64)
-    assert linear.target is not None
-    bounds = Range.declare(linear.target)
-    truth, usable = bounds.encode(y)
-    reached = np.clip(given.astype(np.float64), bounds.low, bounds.high)
-    error = np.abs(reached - truth) / (bounds.high - bounds.low)
-    return np.rint(STEPS * np.clip(1.0 - np.where(usable, error, 1.0), 0.0, 1.0))
+def _declared_range(model: Any) -> tuple[float, float] | None:
+    """That of what a regressor predicts."""
+    linear = private_part(model)[1]
+    return linear.target if isinstance(linear, PrivateRegressor) else None
 
 
 def _rows(X: Any, chosen: NDArray[np.bool_]) -> Any:

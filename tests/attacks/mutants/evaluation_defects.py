@@ -38,7 +38,7 @@ EVALUATION = (
     ),
     Mutant(
         "a search asks about all rows of persons at once",
-        "estimators.search:_merits",
+        "estimators.merits:merits",
         "predicted(model.predict, X, people)",
         "predicted(model.predict, X, None)",
         "tests/estimators/test_search_places.py",
@@ -59,7 +59,7 @@ EVALUATION = (
     ),
     Mutant(
         "bounds of the area that forget the noise of the pairs",
-        "evaluation.area:_margin",
+        "evaluation.area_interval:_margin",
         "several + uneven ** 2",
         "several + uneven ** 2 - 1.0",
         _AREA,
