@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch import nn  # noqa: E402
 
+from sottovoce.autodiff.fused import Fused  # noqa: E402
 from tests.autodiff import models  # noqa: E402
 
 ROWS, IMAGES, WORDS = (20, 7), (12, 2, 9, 9), (20, 5)
@@ -85,8 +86,22 @@ def test_the_sum_is_that_of_gradients_taken_example_by_example(name: str, clip: 
     assert held.sums._fused is not None
     w = held.start + 0.1
     fused = held.gradient(w)
+    recorded = by_graph(held).gradient(w)
+    assert not any(is_plain(graph) for graph in held.sums._fused._graphs.values())
     held.sums._fused = None
     np.testing.assert_allclose(fused, held.gradient(w), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(recorded, fused, rtol=1e-12, atol=1e-15)
+
+
+def is_plain(compute: Any) -> bool:
+    """Whether nothing was recorded."""
+    return getattr(compute, "__func__", None) is Fused._parts
+
+
+def by_graph(held: Any) -> Any:
+    """The same after requests enough for its operations to be recorded."""
+    held.sums._fused._asked = 100
+    return held
 
 
 class Own(nn.Linear):
@@ -143,6 +158,41 @@ def test_no_example_is_longer_than_its_limit_whatever_its_size(size: float, limi
         found._loss = lambda outputs, targets, scale=scale: scale * outputs.sum(1)
         total, _ = found.clipped_sum(flat, *piece[:2], limit, piece.shares, held.sums._terms.filler)
         assert float(total.norm()) <= limit
+
+
+def counting(calls: Any) -> Callable[[Any, Any], Any]:
+    """A loss that counts its calls, in a tensor that survives each of them."""
+
+    def loss(outputs: Any, targets: Any) -> Any:
+        with torch.no_grad():
+            calls.add_(1.0)
+        return models.cross_entropy(outputs, targets) * calls
+
+    return loss
+
+
+def drawing(outputs: Any, targets: Any) -> Any:
+    return models.cross_entropy(outputs, targets) * torch.rand(())
+
+
+@pytest.mark.parametrize("loss", [counting(torch.ones(())), drawing])
+def test_a_loss_that_leaves_something_behind_or_draws_is_refused_not_recorded(loss: Any) -> None:
+    """Who is in a batch decides the number of calls: it must not show in anybody's gradient."""
+    torch.manual_seed(0)
+    held = by_graph(risk(nn.Sequential(nn.Linear(7, 3)), rows()))
+    held.sums._fused._loss = loss
+    with pytest.raises(sv.errors.DataError):
+        held.gradient(held.start)
+
+
+def test_the_number_of_requests_decides_when_graphs_are_recorded() -> None:
+    """Not that of calls, which examples decide."""
+    torch.manual_seed(0)
+    held = risk(nn.Sequential(nn.Linear(7, 3)), rows(), memory=32.0 * 100 * 2)
+    assert len(list(held.sums._pieces(20))) > 5
+    for asked in range(1, 6):
+        held.gradient(held.start)
+        assert bool(held.sums._fused._graphs) == (asked > 3)
 
 
 @pytest.mark.parametrize(

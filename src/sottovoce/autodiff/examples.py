@@ -37,18 +37,19 @@ class Piece(NamedTuple):
 class Units(NamedTuple):
     """Which examples are whose: those of unit u are `first[u]` to `first[u + 1]`, a record having one.
 
-    `numbers` decide the place of each example, `shares` what it counts."""
+    `rows` say where an example is held, `numbers` decide its place, `shares` what it counts."""
 
     first: NDArray[np.int64]
+    rows: NDArray[np.int64]
     numbers: NDArray[np.int64]
     shares: NDArray[np.float64]
 
-    def rows(self, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], Units]:
-        """The examples of these units, and the units among them."""
+    def of(self, indices: NDArray[np.int64]) -> Units:
+        """These units."""
         counts = np.diff(self.first)[indices]
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows = np.arange(first[-1]) + np.repeat(self.first[indices] - first[:-1], counts)
-        return rows, Units(first, self.numbers[rows], self.shares[rows])
+        at = np.arange(first[-1]) + np.repeat(self.first[indices] - first[:-1], counts)
+        return Units(first, self.rows[at], self.numbers[at], self.shares[at])
 
 
 @final
@@ -77,16 +78,17 @@ class Examples(Sealed):
         if inputs.ndim < 1 or targets.ndim < 1 or len(inputs) != len(targets) or not len(inputs):
             raise DataError("inputs and targets must hold the same number of examples, at least one.")
         n = len(inputs)
-        return cls(inputs, targets, Units(np.arange(n + 1), np.arange(n), np.ones(n)), whole=True)
+        return cls(
+            inputs, targets, Units(np.arange(n + 1), np.arange(n), np.arange(n), np.ones(n)), whole=True
+        )
 
     def by_person(self, persons: Persons) -> Examples:
         """Sorted by person; an example without a key is dropped, which is to count nothing."""
         if self.n > MOST_EXAMPLES:
             raise DataError(f"persons may have at most {MOST_EXAMPLES} examples together.")
         order = persons.rows_in_order()
-        units = Units(persons.first_rows(), persons.row_numbers()[order], persons.shares()[order])
-        rows = torch.from_numpy(order).to(self.inputs.device)
-        return Examples(self.inputs[rows], self.targets[rows], units, whole=False)
+        units = Units(persons.first_rows(), order, persons.row_numbers()[order], persons.shares()[order])
+        return Examples(self.inputs, self.targets, units, whole=False)
 
     @property
     def n(self) -> int:
@@ -97,10 +99,8 @@ class Examples(Sealed):
         self._filler = (x, y)
 
     def take(self, indices: NDArray[np.int64]) -> Examples:
-        """A copy of these records, or persons with all their examples; each keeps its number."""
-        rows, units = self._units.rows(indices)
-        chosen = torch.from_numpy(rows).to(self.inputs.device)
-        part = Examples(self.inputs[chosen], self.targets[chosen], units, whole=False)
+        """These records, or persons with all their examples; each keeps its number. Nothing is copied."""
+        part = Examples(self.inputs, self.targets, self._units.of(indices), whole=False)
         part._filler = self._filler
         return part
 
@@ -116,10 +116,13 @@ class Examples(Sealed):
             else places.spread_length(expected, longest, reach)
         )
         for call in places.calls(self._units.numbers, length):
-            at, rows = (torch.from_numpy(part).to(device) for part in (call.places, call.rows))
-            inputs, targets = (part.expand(length, *part.shape).clone() for part in self._filler)
+            at, rows = (
+                torch.from_numpy(part).to(device) for part in (call.places, self._units.rows[call.rows])
+            )
+            inputs, targets = (part.expand(length, *part.shape).contiguous() for part in self._filler)
             shares = torch.zeros(length, dtype=torch.float64, device=device)
-            inputs[at], targets[at] = self.inputs[rows], self.targets[rows]
+            for filled, held in ((inputs, self.inputs), (targets, self.targets)):
+                filled.index_copy_(0, at, held.index_select(0, rows))
             shares[at] = torch.from_numpy(self._units.shares[call.rows]).to(device)
             yield Piece(inputs, targets, shares)
 

@@ -10,6 +10,10 @@ example's loss by the layer's outputs. What layer and example add to the gradien
 - Conv2d: b_i times the patches of a_i. Linear on sequences, Embedding, LayerNorm, GroupNorm: a sum over
   positions. These are formed, one an example.
 
+Norms and sums are made from the same a_i and b_i, so what is summed is as long as its norm says, whatever the
+layers computed before. After some requests, whose number is public, both are computed by a graph that PyTorch
+records on made-up examples (`make_fx`), the same operations without Python between them.
+
 f_i = min(1, limit / norm_i), norm_i^2 the sum over layers. Norms are in float64 of what was computed, as
 elsewhere, so a term is no longer than the limit whatever was rounded before; of double numbers, entries of a
 Linear's a_i and b_i below 2^-500 count as 0, so that no square underflows. Examples stand at places of their
@@ -20,14 +24,16 @@ count are summed, in an order that may depend on them: the bound on what sums ro
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from sottovoce.autodiff.clipping import MARGIN, banded, clipped_sum, counted
@@ -41,76 +47,83 @@ REACH = 16.0
 """Calls of a batch are longer here than elsewhere: an example costs little beside a call."""
 
 _TINY = 2.0**-500
+_UNRECORDED = 3
+"""Requests before graphs are recorded, which takes as long as some tens of calls."""
 
 Held = dict[str, Tensor]
 T = TypeVar("T")
+Compute = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, list["Part"]]]
 Apply = Callable[[Tensor, Held], Tensor]
+Filler = tuple[Tensor, Tensor]
 
 
-class Part(Protocol):
-    """What one layer adds to the gradient of each example."""
-
-    @property
-    def squares(self) -> Tensor:
-        """The square of its norm, one an example."""
-        ...
-
-    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
-        """The sum over the examples in these rows, each times its factor, for each parameter."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Product:
-    """Rank one an example: `outer`, b a', and the bias b."""
+class Product(NamedTuple):
+    """Rank one an example: b a', and the bias b; in float64."""
 
     a: Tensor
     b: Tensor
-    weight: str | None
-    bias: str | None
 
-    @property
-    def squares(self) -> Tensor:
+    def squares(self, stage: Stage) -> Tensor:
+        """The square of the norm of what the layer adds to the gradient, one an example."""
         rows = _squares(self.b)
-        outer = _squares(self.a) * rows if self.weight else torch.zeros_like(rows)
-        return outer + rows if self.bias else outer
+        outer = _squares(self.a) * rows if stage.weight else torch.zeros_like(rows)
+        return outer + rows if stage.bias else outer
 
-    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
-        cut = factors[:, None] * self.b[rows].to(torch.float64)
-        found = {self.weight: cut.T @ self.a[rows].to(torch.float64)} if self.weight else {}
-        return {**found, **({self.bias: cut.sum(0)} if self.bias else {})}
+    def summed(self, stage: Stage, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
+        """The sum over the examples in these rows, each times its factor, for each parameter; those of other
+        rows are 0."""
+        cut = factors[rows, None] * self.b.index_select(0, rows)
+        found = {}
+        if stage.weight:
+            found[stage.weight] = cut.T @ self.a.index_select(0, rows)
+        if stage.bias:
+            found[stage.bias] = cut.sum(0)
+        return found
 
 
-@dataclass(frozen=True)
-class _Formed:
-    """Gradients that were formed, one an example."""
+class Formed(NamedTuple):
+    """Gradients that were formed, one an example, of weight and bias where these are trained; in float64."""
 
-    terms: dict[str, Tensor]
+    weight: Tensor | None
+    bias: Tensor | None
 
-    @property
-    def squares(self) -> Tensor:
-        return torch.stack([_squares(term.flatten(1)) for term in self.terms.values()]).sum(0)
+    def squares(self, stage: Stage) -> Tensor:
+        return torch.stack([_squares(term.flatten(1)) for term in self if term is not None]).sum(0)
 
-    def summed(self, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
-        return {
-            name: (factors @ term[rows].flatten(1).to(torch.float64)).view(term.shape[1:])
-            for name, term in self.terms.items()
-        }
+    def summed(self, stage: Stage, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
+        found = {}
+        for name, term in zip((stage.weight, stage.bias), self, strict=True):
+            if name and term is not None:
+                held = factors[rows] @ term.index_select(0, rows).flatten(1)
+                found[name] = held.view(term.shape[1:])
+        if stage.arranged and stage.weight:
+            found[stage.weight] = stage.arranged(found[stage.weight])
+        return found
+
+
+Part = Product | Formed
+"""What one layer adds to the gradient of each example."""
 
 
 def _squares(rows: Tensor) -> Tensor:
-    """The square of each row's norm, in float64; no square of a single number over- or underflows."""
-    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    """The square of each row's norm."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
     return norms**2
 
 
 @final
 @dataclass(frozen=True)
 class Stage:
-    """A layer: how it maps, and, where it is trained, what it adds to gradients."""
+    """A layer: how it maps, and, where it is trained, what it adds to gradients of its weight and bias;
+    `arranged` brings a sum of gradients of the weight into the weight's own order; `patches` are numbers held
+    besides for each position of its outputs."""
 
     apply: Apply
     part: Callable[[Tensor, Tensor], Part] | None = None
+    weight: str | None = None
+    bias: str | None = None
+    arranged: Callable[[Tensor], Tensor] | None = None
+    patches: int = 0
 
 
 @final
@@ -119,9 +132,12 @@ class Fused:
 
     def __init__(self, stages: list[Stage], constants: Held, layout: Layout, loss: Loss) -> None:
         self._stages = stages
+        self._trained = [stage for stage in stages if stage.part is not None]
         self._constants = constants
         self._layout = layout
         self._loss = loss
+        self._asked = 0
+        self._graphs: dict[tuple[torch.Size, torch.Size], Compute] = {}
 
     @classmethod
     def of(cls, module: nn.Module, constants: Held, layout: Layout, loss: Loss) -> Fused | None:
@@ -138,7 +154,7 @@ class Fused:
         coarse = 1e-3 if flat.dtype != torch.float64 else 1e-9
         shares = torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64, device=flat.device)
         try:
-            found = [self._summed(flat, x, y, limit, shares)[0] for limit in (1e30, 1e-3)]
+            found = [self._summed(flat, x, y, limit, shares, terms.filler)[0] for limit in (1e30, 1e-3)]
         except Exception:
             return False
         plain = terms.gradients(flat, x, y)
@@ -154,29 +170,37 @@ class Fused:
         for stage, a, z in self._forward(flat, x.unsqueeze(0))[1]:
             assert stage.part is not None
             part = stage.part(a, torch.zeros_like(z))
-            formed = sum(t.numel() for t in part.terms.values()) if isinstance(part, _Formed) else 0
-            held += 2 * (a.numel() + z.numel()) + formed
+            formed = sum(t.numel() for t in part if t is not None) if isinstance(part, Formed) else 0
+            held += 2 * (a.numel() + z.numel()) + formed + stage.patches * z[0, 0].numel()
         return held
 
+    def begin(self) -> None:
+        """A request: what is computed from here on belongs to it."""
+        self._asked += 1
+
     def clipped_sum(
-        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: tuple[Tensor, Tensor]
+        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: Filler
     ) -> tuple[Tensor, Tensor]:
         """Sum of gradients cut to norm `limit`, each times its share, in float64, one that is not finite
         counting as zero; and how many were cut (`clipping.counted`)."""
         return _where_it_works(
-            lambda x, y, shares: self._summed(flat, x, y, limit, shares), x, y, shares, filler
+            lambda x, y, shares: self._summed(flat, x, y, limit, shares, filler), x, y, shares, filler
         )
 
     def banded(
-        self, flat: Tensor, x: Tensor, y: Tensor, edges: Tensor, shares: Tensor, filler: tuple[Tensor, Tensor]
+        self, flat: Tensor, x: Tensor, y: Tensor, edges: Tensor, shares: Tensor, filler: Filler
     ) -> Tensor:
         """Shares of the examples by the band in which the norm of their gradient lies."""
         return _where_it_works(
-            lambda x, y, shares: banded(_norms(self._parts(flat, x, y)), edges, shares), x, y, shares, filler
+            lambda x, y, shares: banded(self._computed(flat, x, y, filler)[0], edges, shares),
+            x,
+            y,
+            shares,
+            filler,
         )
 
-    def _parts(self, flat: Tensor, x: Tensor, y: Tensor) -> list[Part]:
-        """What each trained layer adds to the gradients."""
+    def _parts(self, flat: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, list[Part]]:
+        """The norm of each example's gradient, and what each trained layer adds to it."""
         outputs, met = self._forward(flat, x)
         loss = copy.deepcopy(self._loss)
 
@@ -185,21 +209,32 @@ class Fused:
 
         pulls = vmap(grad(one))(outputs.detach(), y)
         backs = torch.autograd.grad(outputs, [z for _, _, z in met], pulls)
-        return [stage.part(a, b.detach()) for (stage, a, _), b in zip(met, backs, strict=True) if stage.part]
+        parts = [stage.part(a, b.detach()) for (stage, a, _), b in zip(met, backs, strict=True) if stage.part]
+        return _norms(parts, self._trained), parts
+
+    def _computed(self, flat: Tensor, x: Tensor, y: Tensor, filler: Filler) -> tuple[Tensor, list[Part]]:
+        """The same, by a graph from some requests on."""
+        if self._asked <= _UNRECORDED:
+            return self._parts(flat, x, y)
+        key = (x.shape, y.shape)
+        if key not in self._graphs:
+            self._graphs[key] = _recorded(
+                self._parts, flat, *(part.expand(len(x), *part.shape).clone() for part in filler)
+            )
+        return self._graphs[key](flat, x, y)
 
     def _summed(
-        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor
+        self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: Filler
     ) -> tuple[Tensor, Tensor]:
-        parts = self._parts(flat, x, y)
-        norms = _norms(parts)
+        norms, parts = self._computed(flat, x, y, filler)
         usable = torch.isfinite(norms)
         allowed = limit * (1.0 - MARGIN)
         factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
         factors = torch.where(usable, factors * shares, 0.0)
         rows = torch.nonzero(factors)[:, 0]
         found: dict[str, Tensor] = {}
-        for part in parts:
-            found.update(part.summed(factors[rows], rows))
+        for stage, part in zip(self._trained, parts, strict=True):
+            found.update(part.summed(stage, factors, rows))
         return torch.cat([found[name].reshape(-1) for name in self._layout.names]), counted(
             norms, limit, shares
         )
@@ -217,9 +252,20 @@ class Fused:
         return x, met
 
 
-def _norms(parts: list[Part]) -> Tensor:
+def _norms(parts: list[Part], stages: list[Stage]) -> Tensor:
     """The norm of each example's gradient, all layers together."""
-    return torch.stack([part.squares for part in parts]).sum(0).sqrt()
+    squares = [part.squares(stage) for stage, part in zip(stages, parts, strict=True)]
+    return torch.stack(squares).sum(0).sqrt()
+
+
+def _recorded(compute: Compute, flat: Tensor, x: Tensor, y: Tensor) -> Compute:
+    """The operations of a computation, recorded on made-up examples; itself where PyTorch cannot record.
+
+    They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` those that draw."""
+    with suppress(Exception):
+        found: Compute = torch.no_grad()(make_fx(lambda *given: compute(*given))(flat, x, y).forward)
+        return found
+    return compute
 
 
 def _where_it_works(
@@ -227,7 +273,7 @@ def _where_it_works(
     x: Tensor,
     y: Tensor,
     shares: Tensor,
-    filler: tuple[Tensor, Tensor],
+    filler: Filler,
 ) -> T:
     """What is computed, with a made-up example of share 0 in the place of each on which layers or loss raise:
     that is found out from the example alone."""
@@ -279,17 +325,16 @@ def _named(layer: nn.Module, prefix: str, trained: set[str]) -> tuple[str | None
 
 
 def _without_underflow(values: Tensor) -> Tensor:
+    """In float64, where no square of what was single precision over- or underflows."""
     if values.dtype != torch.float64:
-        return values
+        return values.to(torch.float64)
     return torch.where(values.abs() < _TINY, 0.0, values)
 
 
 def _formed(
     weight: str | None, bias: str | None, of: Callable[[], Tensor], shift: Callable[[], Tensor]
-) -> Part:
-    terms = {weight: of()} if weight else {}
-    terms = {**terms, **({bias: shift()} if bias else {})}
-    return _Formed(terms)
+) -> Formed:
+    return Formed(of().to(torch.float64) if weight else None, shift().to(torch.float64) if bias else None)
 
 
 def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
@@ -297,13 +342,15 @@ def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
 
     def part(a: Tensor, b: Tensor) -> Part:
         if a.ndim == 2:
-            return _Product(_without_underflow(a), _without_underflow(b), weight, bias)
+            return Product(_without_underflow(a), _without_underflow(b))
         rows, backs = (t.flatten(1, -2) for t in (a, b))
         return _formed(weight, bias, lambda: backs.mT @ rows, lambda: backs.sum(1))
 
     return Stage(
         lambda x, held: functional.linear(x, held[f"{prefix}weight"], held.get(f"{prefix}bias")),
         part if weight or bias else None,
+        weight,
+        bias,
     )
 
 
@@ -312,20 +359,35 @@ def _convolution(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
         return None
     weight, bias = _named(layer, prefix, trained)
     how = {"stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation}
+    outputs, inputs, *kernel = layer.weight.shape
 
     def part(a: Tensor, b: Tensor) -> Part:
-        backs = b.flatten(2)
+        backs = b.permute(0, 2, 3, 1).flatten(1, 2)
+        return _formed(weight, bias, lambda: backs.mT @ _patches(a, layer), lambda: backs.sum(1))
 
-        def product() -> Tensor:
-            patches = functional.unfold(a, layer.kernel_size, **how)
-            return (backs @ patches.mT).view(len(a), *layer.weight.shape)
-
-        return _formed(weight, bias, product, lambda: backs.sum(2))
+    def apply(x: Tensor, held: Held) -> Tensor:
+        z = functional.conv2d(x, held[f"{prefix}weight"], held.get(f"{prefix}bias"), **how)
+        # Pooling is several times faster on this layout.
+        return z.contiguous(memory_format=torch.channels_last)
 
     return Stage(
-        lambda x, held: functional.conv2d(x, held[f"{prefix}weight"], held.get(f"{prefix}bias"), **how),
+        apply,
         part if weight or bias else None,
+        weight,
+        bias,
+        lambda total: total.view(outputs, *kernel, inputs).permute(0, 3, 1, 2),
+        inputs * math.prod(kernel),
     )
+
+
+def _patches(x: Tensor, layer: Any) -> Tensor:
+    """What the kernel sees: example, position, then row, column and channel of the kernel."""
+    (up, left), (high, wide), (down, right) = layer.padding, layer.kernel_size, layer.stride
+    below, beside = layer.dilation
+    padded = functional.pad(x, (left, left, up, up)) if up or left else x
+    seen = padded.unfold(2, (high - 1) * below + 1, down).unfold(3, (wide - 1) * beside + 1, right)
+    seen = seen[..., ::below, ::beside].permute(0, 2, 3, 4, 5, 1)
+    return seen.reshape(len(x), seen.shape[1] * seen.shape[2], -1)
 
 
 def _embedding(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
@@ -342,10 +404,12 @@ def _embedding(layer: Any, prefix: str, trained: set[str]) -> Stage | None:
         words, backs = a.flatten(1), b.reshape(len(a), -1, b.shape[-1])
         table = b.new_zeros(len(a), *layer.weight.shape)
         return _formed(
-            weight, None, lambda: table.scatter_add_(1, words[..., None].expand_as(backs), backs), table.sum
+            weight, None, lambda: table.scatter_add(1, words[..., None].expand_as(backs), backs), table.sum
         )
 
-    return Stage(lambda x, held: functional.embedding(x, held[f"{prefix}weight"]), part if weight else None)
+    return Stage(
+        lambda x, held: functional.embedding(x, held[f"{prefix}weight"]), part if weight else None, weight
+    )
 
 
 def _layer_norm(layer: Any, prefix: str, trained: set[str]) -> Stage:
@@ -367,6 +431,8 @@ def _layer_norm(layer: Any, prefix: str, trained: set[str]) -> Stage:
             x, shape, held.get(f"{prefix}weight"), held.get(f"{prefix}bias"), layer.eps
         ),
         part if weight or bias else None,
+        weight,
+        bias,
     )
 
 
@@ -385,6 +451,8 @@ def _group_norm(layer: Any, prefix: str, trained: set[str]) -> Stage:
             x, layer.num_groups, held.get(f"{prefix}weight"), held.get(f"{prefix}bias"), layer.eps
         ),
         part if weight or bias else None,
+        weight,
+        bias,
     )
 
 

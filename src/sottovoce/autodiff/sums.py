@@ -223,6 +223,7 @@ class ExampleSums(Sealed, Sums):
     def _gradient_pieces(self, flat: Tensor) -> Iterator[Piece]:
         if self._fused is None:
             return self._pieces(self.dim)
+        self._fused.begin()
         return self._pieces(self._fused.entries(flat, self._terms.filler[0]), REACH)
 
     def _pieces(self, entries: int = 1, reach: float = 4.0) -> Iterator[Piece]:

@@ -208,8 +208,15 @@ LAYERS = (
     Mutant(
         "clipped by layers without the last one",
         "autodiff.fused:_norms",
-        "torch.stack([part.squares for part in parts]).sum(0).sqrt()",
-        "torch.stack([part.squares for part in parts[:1]]).sum(0).sqrt()",
+        "torch.stack(squares).sum(0).sqrt()",
+        "torch.stack(squares[:1]).sum(0).sqrt()",
         f"{_FUSED} -k example_by_example",
+    ),
+    Mutant(
+        "graphs from a number of calls on, which examples decide",
+        "autodiff.fused:Fused._computed",
+        "self._asked <= _UNRECORDED",
+        "len(y) and setattr(self, '_asked', self._asked + 1) or self._asked <= _UNRECORDED",
+        f"{_FUSED} -k number_of_requests",
     ),
 )

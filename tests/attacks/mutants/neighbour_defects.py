@@ -204,7 +204,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "a person's examples split over batches",
-        "autodiff.examples:Units.rows",
+        "autodiff.examples:Units.of",
         "np.diff(self.first)[indices]",
         "np.minimum(1, np.diff(self.first)[indices])",
         TORCH,
@@ -225,16 +225,16 @@ NEIGHBOURS = (
     ),
     Mutant(
         "examples of a batch numbered anew",
-        "autodiff.examples:Units.rows",
-        "Units(first, self.numbers[rows], self.shares[rows])",
-        "Units(first, np.arange(len(rows)), self.shares[rows])",
+        "autodiff.examples:Units.of",
+        "Units(first, self.rows[at], self.numbers[at], self.shares[at])",
+        "Units(first, self.rows[at], np.arange(len(at)), self.shares[at])",
         f"{PLACES} -k batch_with",
     ),
     Mutant(
         "a call as long as the batch happens to be",
         "autodiff.examples:Examples.pieces",
         "places.spread_length(expected, longest, reach)",
-        "places.spread_length(len(self.inputs), longest, reach)",
+        "places.spread_length(len(self._units.rows), longest, reach)",
         f"{PLACES} -k person_moves",
     ),
     Mutant(
