@@ -209,7 +209,7 @@ def test_no_hostile_example_moves_the_sum_past_its_charge(name: str, relation: A
     make, data = CHAINS[name]
     module, X = make(), data()
     labels = torch.arange(len(X)) % 3
-    here = risk(module, X, labels, invalid="zero")
+    here = by_graph(risk(module, X, labels, invalid="zero"))
     bound = {"REPLACE_ONE": 2.0}.get(relation.name, 1.0) * 0.3 / len(X)
     w = here.start + 0.1
     before = here.gradient(w)
@@ -218,7 +218,7 @@ def test_no_hostile_example_moves_the_sum_past_its_charge(name: str, relation: A
         for label in (2, 3):
             other, marks = X.clone(), labels.clone()
             other[4], marks[4] = stranger, label
-            there = risk(module, other, marks, invalid="zero")
+            there = by_graph(risk(module, other, marks, invalid="zero"))
             if relation.name != "REPLACE_ONE":
                 there = there.subset(np.delete(np.arange(len(X)), 4), n=len(X))
                 before = here.subset(np.arange(len(X)), n=len(X)).gradient(w)

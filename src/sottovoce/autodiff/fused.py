@@ -261,7 +261,7 @@ def _norms(parts: list[Part], stages: list[Stage]) -> Tensor:
 def _recorded(compute: Compute, flat: Tensor, x: Tensor, y: Tensor) -> Compute:
     """The operations of a computation, recorded on made-up examples; itself where PyTorch cannot record.
 
-    They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` those that draw."""
+    They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` random ones."""
     with suppress(Exception):
         found: Compute = torch.no_grad()(make_fx(lambda *given: compute(*given))(flat, x, y).forward)
         return found
