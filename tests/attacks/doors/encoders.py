@@ -101,7 +101,7 @@ def drawn(draw: Draw, kinds: dict[str, Container], **wanted: Any) -> tuple[Table
         with suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             here, there = kinds[kind](tables.here), kinds[kind](tables.there)
-            if _keeps(there, tables):
+            if _keeps(there, tables) and not _turns_zero(here, there, tables.place):
                 return tables, here, there, f"{tables.note}, {kind}"
 
 
@@ -124,6 +124,19 @@ def _keeps(table: Any, tables: Tables) -> bool:
         for name, cells in tables.here.items()
         for place, (cell, given) in enumerate(zip(held[name], cells, strict=True))
         if place != tables.place
+    )
+
+
+def _turns_zero(here: Any, there: Any, place: int) -> bool:
+    """Whether pandas reads another record's -0 as 0, as it does in a column of whole numbers, and as -0.0 in
+    one of floats."""
+    if not isinstance(here, pd.DataFrame):
+        return False
+    return any(
+        isinstance(a, float) and isinstance(b, float) and a == b == 0.0 and np.signbit(a) != np.signbit(b)
+        for name in here
+        for row, (a, b) in enumerate(zip(here[name], there[name], strict=True))
+        if row != place
     )
 
 
