@@ -175,30 +175,32 @@ def test_the_papers_sample_size_stands_beside_ours_and_is_larger(method: str) ->
     assert 10 * found.minimal_n < found.paper_minimal_n
 
 
-def reach_what_was_planned(method: str, dim: int, seeds: int) -> None:
+def certified(method: str, dim: int, seeds: range, factor: float) -> list[bool]:
+    """Which runs certify `factor` times the tolerance that is planned."""
     risk = logistic(20_000, dim)
-    expected = plan(n=20_000, dim=dim, method=method).gradient
-    for seed in range(seeds):
-        wish = sv.Tolerance(gradient=1.25 * expected, curvature=0.5)
-        result = sv.minimize(risk, budget=BUDGET, method=method, tolerance=wish, simulate=seed)
-        assert result.stop is sv.Stop.CERTIFIED
-        far = sv.Tolerance(gradient=expected / 4.0, curvature=0.5)
-        result = sv.minimize(risk, budget=BUDGET, method=method, tolerance=far, simulate=seed)
-        assert result.stop is not sv.Stop.CERTIFIED
+    planned = plan(n=20_000, dim=dim, method=method).gradient
+    wish = sv.Tolerance(gradient=factor * planned, curvature=0.5)
+    return [
+        sv.minimize(risk, budget=BUDGET, method=method, tolerance=wish, simulate=seed).stop
+        is sv.Stop.CERTIFIED
+        for seed in seeds
+    ]
 
 
 @pytest.mark.parametrize("method", WHOLE)
-def test_runs_reach_what_was_planned_and_not_a_quarter_of_it(method: str) -> None:
-    """At 1.25 times the plan's tolerance every seed certifies, at a quarter none: right within a factor 4."""
-    reach_what_was_planned(method, 20, 1)
+def test_a_run_reaches_what_was_planned_and_not_a_quarter_of_it(method: str) -> None:
+    assert certified(method, 20, range(1), 1.25) == [True]
+    assert certified(method, 20, range(1), 0.25) == [False]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"descent-b"}))
 @pytest.mark.parametrize("dim", [10, 20])
-def test_ten_seeds_of_every_method_reach_what_was_planned(method: str, dim: int) -> None:
-    """pytest -m slow tests/planning/test_planner.py: six minutes."""
-    reach_what_was_planned(method, dim, 10)
+def test_most_of_ten_runs_reach_what_was_planned_and_few_a_quarter_of_it(method: str, dim: int) -> None:
+    """Most and few, not all and none: one noisy measurement decides at the end of a run, and a plan says what
+    is expected of it."""
+    assert sum(certified(method, dim, range(10), 1.25)) >= 7
+    assert sum(certified(method, dim, range(10), 0.25)) <= 2
 
 
 @pytest.mark.parametrize("method", ["majorize", "cubic", "opt", "tr", "dp-gd"])

@@ -31,6 +31,7 @@ class Drift(SettlingMethod):
     steps the run rests, at the mean of the points since. No query looks for the saddle."""
 
     name: ClassVar[str] = "drift"
+    left: ClassVar[float] = 0.2
     steps: int = 160
     patience: int = 60
 

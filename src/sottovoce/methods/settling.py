@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 from scipy import special
 
@@ -65,6 +65,9 @@ class SettlingMethod(Method):
     curvature_share: float = 0.1
     measure_share: float = 0.1
     relaxation: float = 1.5
+    left: ClassVar[float]
+    """Gradient left at the end, in units of the noise of the first gradient, for plans: measured on made-up
+    tables of 5,000 to 80,000 records and 5 to 40 columns."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sottovoce.methods.settling import SettlingMethod, SettlingReserve
     from sottovoce.planning.dry_run import DryRun
 
-_LEFT = 0.5
-"""Gradient left at the end, in units of the noise of a gradient on the way."""
-
 _FEATURES = {MajorizerShape.DENSE: Gram, MajorizerShape.DIAGONAL: GramDiagonal}
 
 
@@ -57,7 +54,7 @@ class SettlingForecaster(Forecaster):
 
     def _bound(self, dry_run: DryRun) -> float:
         levels = self.method.levels(dry_run.problem, dry_run.goal)
-        length = _LEFT * self._steps(dry_run)[0].norm
+        length = self.method.left * self._steps(dry_run)[0].norm
         return bound_at_the_end(dry_run, levels, self._measured(dry_run), length)
 
     def _steps(self, dry_run: DryRun) -> list[QueryNoise]:

@@ -46,6 +46,7 @@ class Spider(SettlingMethod):
     were taken since, a gradient for an even share of the budget joins it; `fresh` of these can be paid."""
 
     name: ClassVar[str] = "spider"
+    left: ClassVar[float] = 1.0
     steps: int = 120
     relaxation: float = 1.0
     fresh: int = 6
