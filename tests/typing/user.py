@@ -1,10 +1,8 @@
 """A user's script, for `scripts/release`: pyright finds nothing in it in strict mode. Never run."""
 
 import numpy as np
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 import sottovoce as sv
-from sottovoce.data.schema import Numeric, Schema, Target
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1.0, 1.0, (2_000, 4)) / 2.0
@@ -15,10 +13,8 @@ result = sv.minimize(risk, budget=sv.Budget(epsilon=1.0, delta=1e-6), tolerance=
 print(result.guarantee, result.certificate, result.stop, result.weights.sum())
 result.save("run.json")
 
-table = pd.DataFrame({"age": rng.uniform(20.0, 70.0, 2_000), "ill": rng.integers(0, 2, 2_000)})
-schema = Schema((Numeric("age", 0.0, 100.0),), Target("ill", classes=(0, 1)))
-model = sv.fit(table, schema, epsilon=1.0, delta=1e-6, model="additive")
-print(model.predict_proba(table)[:, 1].mean(), model.effects()[0].importance, model.privacy["epsilon"])
+model = sv.fit("claims.csv", "schema.toml", epsilon=1.0, delta=1e-6, model="additive")
+print(model.predict_proba("claims.csv")[:, 1].mean(), model.effects()[0].importance, model.privacy["epsilon"])
 model.save("model.json")
 
 estimator = sv.PrivateClassifier(epsilon=1.0, delta=1e-6, radius=1.0, classes=(-1, 1))
@@ -27,5 +23,5 @@ print(estimator.predict(X), estimator.coef_)
 
 ledger = sv.Ledger.create("budget.db", dataset="claims", cap=sv.Budget(3.0, 1e-6))
 print(sv.plan(n=2_000, dim=5, loss=sv.losses.Logistic(), budget=sv.Budget(1.0, 1e-6)), ledger)
-with_errors = sv.fit(table, schema, epsilon=3.0, delta=1e-6, inference=sv.Inference(0.3))
+with_errors = sv.fit("claims.csv", "schema.toml", epsilon=3.0, delta=1e-6, inference=sv.Inference(0.3))
 print(with_errors.summary().frame())

@@ -88,9 +88,9 @@ def _positive(name: str, value: float) -> None:
         raise ParameterError(f"{name} must be a finite positive number, got {value}.")
 
 
-OPENDP_ENTRIES = 1_000
-"""Past this, OpenDP's sampler takes 13 ms and more, of which a network's steps need hundreds; the same law is
-drawn by `discrete_gaussian`."""
+OPENDP_ENTRIES = 4_000
+"""Past this, OpenDP's sampler takes 50 ms and more, and a network's steps need hundreds of draws; the same
+law is drawn by `discrete_gaussian`."""
 
 
 class Noise(Protocol):
