@@ -192,7 +192,7 @@ def test_every_known_step_gives_each_row_by_itself(name: str) -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_pipelines_of_known_steps_are_searched(name: str) -> None:
     X, y = two_classes(600)
-    inner = Pipeline([("none", None), ("model", classifier())])
+    inner = Pipeline([("none", None), ("model", classifier(method="majorize"))])
     model = Pipeline([("step", STEPS[name]), ("inner", inner)])
     found = sv.PrivateSearch(
         model, {"inner__model__strength": [1e-6, 1.0]}, epsilon=4.0, delta=1e-5, simulate=0

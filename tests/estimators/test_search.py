@@ -71,7 +71,7 @@ def test_a_pipeline_on_a_frame_is_searched_too(convert) -> None:  # type: ignore
     assert found.score(frame, y) > 0.8
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("count", [1, 3, pytest.param(7, marks=pytest.mark.slow)])
 def test_fits_and_choice_together_stay_within_the_budget(count: int) -> None:
     ledger = sv.Ledger(BUDGET)
     grid = {"strength": [10.0**-power for power in range(count)]}

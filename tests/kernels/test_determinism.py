@@ -103,13 +103,19 @@ def agree(one, other, rtol):
         assert distance <= rtol * np.linalg.norm(numbers), name
 
 
+@pytest.fixture(scope="module")
+def wanted(path, client):
+    """What rows in memory release by one thread and the reference."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOTTOVOCE_KERNELS", "reference")
+        return released(records_at("1 thread", path, client, patch))
+
+
 @pytest.mark.parametrize(("kernels", "rtol"), [("reference", 1e-12), ("compiled", 1e-6)])
 @pytest.mark.parametrize("place", PLACES)
 def test_released_answers_are_the_same_wherever_rows_are_held(
-    place, kernels, rtol, path, client, monkeypatch
+    place, kernels, rtol, wanted, path, client, monkeypatch
 ):
-    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
-    wanted = released(records_at("1 thread", path, client, monkeypatch))
     monkeypatch.setenv("SOTTOVOCE_KERNELS", kernels)
     agree(wanted, released(records_at(place, path, client, monkeypatch)), rtol)
 

@@ -76,7 +76,7 @@ def visits(count: int, seed: int) -> list[Visit]:
     return found
 
 
-VISITS = visits(6_000, 1)
+VISITS = visits(2_500, 1)
 STEEP = [v for v in VISITS if np.linalg.norm(v.noisy) > v.tolerance.gradient]
 BENT = [
     v
