@@ -29,6 +29,7 @@ from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.privacy.rounding import Arithmetic, gamma
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.regularizers import L2
+from tests.accuracy import Accuracy
 from tests.kernels.test_products import answers
 from tests.privacy.test_rounding import SHAPES, distance, exact_mean, hostile_factors
 from tests.strategies import ALL_LOSSES, LABELS, TARGET
@@ -159,21 +160,21 @@ def test_every_answer_is_that_of_dense_rows_within_the_allowance(loss, weighted,
         assert np.array_equal(numbers, again[name]), name
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
     found = _all_answers(pair[1], w, steps)
-    arithmetic, norm = pair[0].bounds.arithmetic, float(np.linalg.norm(w))
+    accuracy, norm = Accuracy(pair[0].bounds.arithmetic), float(np.linalg.norm(w))
     curvature = max(loss.curvature_low, loss.curvature_high)
     step = float(np.linalg.norm(steps, axis=1).max())
     highest = loss.value_within(norm + step + max(map(abs, TARGET)))
     added = {"weight_norm": norm, "added": 1.0}
     moves = {"slope": loss.slope, "highest": highest, "step_norm": step, **added}
-    allowed = dict.fromkeys(wanted, arithmetic.gram())
+    allowed = dict.fromkeys(wanted, accuracy.of.matrices(1.0))
     allowed |= dict.fromkeys(
-        ["value", "both value"], arithmetic.value(highest=highest, slope=loss.slope, **added)
+        ["value", "both value"], accuracy.value(highest=highest, slope=loss.slope, **added)
     )
     allowed |= dict.fromkeys(
-        ["gradient", "both gradient"], arithmetic.gradient(slope=loss.slope, curvature=curvature, **added)
+        ["gradient", "both gradient"], accuracy.gradient(slope=loss.slope, curvature=curvature, **added)
     )
-    allowed |= dict.fromkeys(["trials", "line"], 2.0 * arithmetic.difference(**moves))
-    allowed["hessian"] = arithmetic.hessian(curvature=curvature, third=loss.third, **added)
+    allowed |= dict.fromkeys(["trials", "line"], 2.0 * accuracy.difference(**moves))
+    allowed["hessian"] = accuracy.hessian(curvature=curvature, third=loss.third, **added)
     for name, numbers in wanted.items():
         if name in ("information", "scores"):
             assert np.allclose(numbers, found[name], rtol=1e-12, atol=1e-13), name
@@ -350,8 +351,7 @@ def test_no_magnitudes_push_a_compact_sum_past_its_bound(shape):
         double = wide.astype(np.float64)
         factors = hostile_factors(shape, n, np.random.default_rng(7))
         radius = float(np.linalg.norm(double, axis=1).max()) * (1 + 1e-15)
-        arithmetic = Arithmetic(n=n, dim=wide.shape[1], block_length=n, radius=radius, function_ulps=1)
-        error = arithmetic.gradient(slope=1.0, curvature=0.0, weight_norm=0.0)
+        error = Arithmetic(n=n, dim=wide.shape[1], block_length=n, radius=radius).vectors(1.0)
         found = CompiledCompactView(features.seal()).gather(factors) / n
         assert distance(found, exact_mean(factors, double)) <= error
 

@@ -14,6 +14,7 @@ from sottovoce.data import files as tables
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.privacy.noise import noise_for
 from sottovoce.privacy.oracle import Oracle
+from tests.accuracy import Accuracy
 
 N = 3000
 SCHEMA = Schema(
@@ -133,4 +134,6 @@ def test_the_allowance_covers_what_places_and_paths_differ_by(place, kernels, pa
     assert other.bounds.arithmetic.block_length == one.bounds.arithmetic.block_length
     assert other.bounds.gradient(w) == one.bounds.gradient(w)
     slopes = {"slope": 1.0, "curvature": 0.25, "weight_norm": float(np.linalg.norm(w))}
-    assert np.linalg.norm(other.gradient(w) - wanted) <= 2.0 * one.bounds.arithmetic.gradient(**slopes)
+    assert np.linalg.norm(other.gradient(w) - wanted) <= 2.0 * Accuracy(one.bounds.arithmetic).gradient(
+        **slopes
+    )

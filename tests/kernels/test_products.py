@@ -40,6 +40,7 @@ from sottovoce.regularizers import L2
 from sottovoce.trusted import compiling as choosing
 from sottovoce.trusted import jit as compiling
 from sottovoce.trusted.bands import Band, Span
+from tests.accuracy import Accuracy
 from tests.exact import derivatives, exact_loss
 from tests.kernels.test_kernels import every_pass, gradient_of, rows_of
 from tests.privacy import test_rounding
@@ -98,19 +99,19 @@ def test_the_allowance_covers_the_difference_between_compiled_and_reference(loss
         monkeypatch.setenv("SOTTOVOCE_KERNELS", path)
         found.append(answers(risk, w, steps))
     one, other = found
-    arithmetic, norm = risk.bounds.arithmetic, float(np.linalg.norm(w))
+    accuracy, norm = Accuracy(risk.bounds.arithmetic), float(np.linalg.norm(w))
     curvature = max(loss.curvature_low, loss.curvature_high)
     highest = loss.value_within(norm + float(np.linalg.norm(steps[0])) + max(map(abs, TARGET)))
     added = {"weight_norm": norm, "added": 1.0}
     moves = {"slope": loss.slope, "highest": highest, **added}
     allowed = {
-        "value": arithmetic.value(highest=highest, slope=loss.slope, **added),
-        "gradient": arithmetic.gradient(slope=loss.slope, curvature=curvature, **added),
-        "hessian": arithmetic.hessian(curvature=curvature, third=loss.third, **added),
-        "gram": arithmetic.gram(),
-        "gram diagonal": arithmetic.gram(),
-        "trials": arithmetic.difference(step_norm=float(np.linalg.norm(steps, axis=1).max()), **moves) * 2,
-        "line": arithmetic.difference(step_norm=float(np.linalg.norm(steps[0])), **moves),
+        "value": accuracy.value(highest=highest, slope=loss.slope, **added),
+        "gradient": accuracy.gradient(slope=loss.slope, curvature=curvature, **added),
+        "hessian": accuracy.hessian(curvature=curvature, third=loss.third, **added),
+        "gram": accuracy.of.matrices(1.0),
+        "gram diagonal": accuracy.of.matrices(1.0),
+        "trials": accuracy.difference(step_norm=float(np.linalg.norm(steps, axis=1).max()), **moves) * 2,
+        "line": accuracy.difference(step_norm=float(np.linalg.norm(steps[0])), **moves),
     }
     for name, bound in allowed.items():
         assert np.linalg.norm(np.subtract(one[name], other[name])) <= 2.0 * bound, name
@@ -280,8 +281,7 @@ def test_no_magnitudes_push_a_compiled_sum_past_its_bound(shape, csr):
         view = sparse_sums.CompiledSparseView(sparse.csr_array(X)) if csr else products_compiled.DenseView(X)
         exact = test_rounding.exact_mean(factors, X.astype(np.float64))
         computed = view.gather(factors) / n
-        bound = Arithmetic(n=n, dim=dim, block_length=n, radius=1.001, function_ulps=1)
-        error = bound.gradient(slope=1.0, curvature=0.0, weight_norm=0.0)
+        error = Arithmetic(n=n, dim=dim, block_length=n, radius=1.001).vectors(1.0)
         assert test_rounding.distance(computed, exact) <= error
 
 

@@ -17,6 +17,7 @@ from sottovoce.methods.registry import METHODS
 from sottovoce.models.softmax import THIRD
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
+from tests.accuracy import Accuracy
 from tests.doubles import Recorder, Replay, WatchedRisk
 from tests.strategies import attack, neighbours, weights
 from tests.test_training import BUDGET, LOOSE, everything_said
@@ -203,10 +204,10 @@ def test_rounding_stays_within_its_allowance_of_sixty_digit_arithmetic(size: flo
     w, bounds = W.ravel(), risk.bounds
     regularizer, norm = risk.regularizer, float(np.linalg.norm(W))
     allowed = {"slope": risk.problem.slope, "weight_norm": norm}
-    assert np.linalg.norm(off) <= bounds.arithmetic.gradient(
+    assert np.linalg.norm(off) <= Accuracy(bounds.arithmetic).gradient(
         curvature=0.5, added=float(np.linalg.norm(regularizer.gradient(w))), **allowed
     )
-    assert value_off <= bounds.arithmetic.value(
+    assert value_off <= Accuracy(bounds.arithmetic).value(
         highest=bounds.number_sum(w).span.high, added=regularizer.value(w), **allowed
     )
 

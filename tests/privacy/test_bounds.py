@@ -23,16 +23,16 @@ RISKS = {"logistic": problems.logistic(n=50), "sigmoid": problems.sigmoid(n=50)}
 def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> None:
     risk = RISKS[name]
     bounds, problem, arithmetic = risk.bounds, risk.problem, risk.bounds.arithmetic
-    norm, none = norm_above(W), {"weight_norm": 0.0}
+    norm = norm_above(W)
     public = {"radius": problem.radius, "n": problem.n, "weight_norm": norm}
     pulled, bent = norm_above(problem.pull(W)), norm_above(problem.bends(W).ravel())
     steepest = bounds.vector_sum(W).band.largest
     bend = bounds.matrix_sum(W).span.largest
     errors = {
-        "gradient": arithmetic.gradient(slope=steepest, curvature=0.0, **none),
-        "gradient_norm": arithmetic.gradient_norm(slope=steepest, curvature=0.0, added=pulled, **none),
-        "hessian": arithmetic.hessian(curvature=bend, third=0.0, **none),
-        "smallest_eigenvalue": arithmetic.smallest_eigenvalue(curvature=bend, third=0.0, added=bent, **none),
+        "gradient": arithmetic.vectors(steepest),
+        "gradient_norm": arithmetic.norm(steepest, pulled),
+        "hessian": arithmetic.matrices(bend),
+        "smallest_eigenvalue": arithmetic.smallest_eigenvalue(bend, bent),
     }
     moves = {
         "gradient": charges.gradient_at(risk.loss, **public),
@@ -46,7 +46,7 @@ def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> N
         assert moves[query] * (1.0 - 1e-8) + 2.0 * error <= charged
         assert charged <= (moves[query] + 2.0 * error) * (1.0 + 1e-8)
     gram = math.sqrt(2.0) * problem.radius**2 / problem.n
-    assert bounds.gram() >= gram + 2.0 * arithmetic.gram()
+    assert bounds.gram() >= gram + 2.0 * arithmetic.matrices(1.0)
 
 
 @pytest.mark.parametrize("name", RISKS)
@@ -55,9 +55,7 @@ def test_bounds_on_differences_hold_movement_and_rounding(name: str) -> None:
     bounds, problem, arithmetic = risk.bounds, risk.problem, risk.bounds.arithmetic
     public = {"radius": problem.radius, "n": problem.n}
     step = STEPS[1]
-    error = arithmetic.difference(
-        slope=problem.slope, highest=0.0, weight_norm=0.0, step_norm=norm_above(step)
-    )
+    error = arithmetic.drop(problem.slope, norm_above(step))
     length = float(np.linalg.norm(step))
     movement = charges.line(risk.loss, length, np.ones(1), **public) * (1.0 - 1e-11)
     assert bounds.difference(W, step) >= movement + 2.0 * error

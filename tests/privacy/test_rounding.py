@@ -5,6 +5,7 @@ Exact means rational or 60-digit arithmetic on the same stored floats."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -19,9 +20,10 @@ from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
 from sottovoce.losses import Kind
 from sottovoce.models.linear import Risk
-from sottovoce.privacy.rounding import UNIT_ROUNDOFF, Arithmetic, gamma
+from sottovoce.privacy.rounding import Arithmetic, gamma
 from sottovoce.regularizers import Tukey
 from tests import charges
+from tests.accuracy import ULPS, Accuracy
 from tests.exact import Exact, derivatives
 from tests.strategies import ALL_LOSSES, LABELS, TARGET, attack
 
@@ -90,16 +92,8 @@ def test_no_order_and_no_magnitudes_push_a_blocked_sum_past_its_bound(shape, one
         rows = (rows / np.linalg.norm(rows, axis=1)[:, None]).astype(np.float32).astype(np.float64)
         radius = float(np.linalg.norm(rows, axis=1).max()) * (1 + 1e-15)
         computed = blocked_mean(factors, rows, length, one_by_one)
-        pull = np.array([1e3, -0.1, 1e-9])
-        arithmetic = Arithmetic(n=n, dim=3, block_length=length, radius=radius, function_ulps=1)
-        error = arithmetic.gradient(slope=1.0, curvature=0.0, weight_norm=0.0)
-        exact = exact_mean(factors, rows)
-        assert distance(computed, exact) <= error
-        shifted = arithmetic.gradient(
-            slope=1.0, curvature=0.0, weight_norm=0.0, added=float(np.linalg.norm(pull))
-        )
-        joined = [a + Fraction(float(b)) for a, b in zip(exact, pull, strict=True)]
-        assert distance(computed + pull, joined) <= shifted
+        error = Arithmetic(n=n, dim=3, block_length=length, radius=radius).vectors(1.0)
+        assert distance(computed, exact_mean(factors, rows)) <= error
 
 
 def test_a_sum_of_swamped_terms_comes_close_to_gamma():
@@ -123,7 +117,7 @@ def test_no_margin_is_off_by_more_than_its_bound(seed, dim, power):
     w[rng.integers(dim)] *= -1e3
     targets = rng.uniform(*TARGET, size=20)
     arithmetic = Arithmetic(n=20, dim=dim, block_length=8, radius=1.0, target_reach=TARGET_REACH)
-    bound = arithmetic.margin(float(np.linalg.norm(w)))
+    bound = arithmetic.margin_error(float(np.linalg.norm(w)))
     for x, y, t in zip(rows, targets, rows @ w - targets, strict=True):
         exact = sum(
             Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), w.tolist(), strict=True)
@@ -141,7 +135,6 @@ def test_no_loss_is_computed_worse_than_the_allowed_ulps_of_its_range(loss):
             rng.uniform(-60, 60, 12),
         ]
     )
-    allowed = Arithmetic(n=1, dim=1, block_length=1, radius=1.0).function_ulps * UNIT_ROUNDOFF
     computed = loss.value(t), loss.first(t), loss.second(t)
     ranges = (
         [loss.value_within(abs(s)) for s in t.tolist()],
@@ -154,7 +147,7 @@ def test_no_loss_is_computed_worse_than_the_allowed_ulps_of_its_range(loss):
             for order in range(3):
                 error = abs(mpmath.mpf(float(computed[order][i])) - exact[order])
                 # Taylor's step leaves an error of its own, far below a unit roundoff.
-                assert error <= allowed * ranges[order][i] + 1e-18
+                assert error <= ULPS * ranges[order][i] + 1e-18
 
 
 def far(computed: Matrix, exact: list[mpmath.mpf]) -> float:
@@ -175,8 +168,8 @@ def test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
         records = Records.from_arrays(rows, rng.uniform(*TARGET, n), target=TARGET)
     risk = Risk(records, loss, Tukey(0.3))
     reach = 0.0 if loss.kind is Kind.MARGIN else TARGET_REACH
-    arithmetic = Arithmetic(
-        n=n, dim=dim, block_length=records._rows.block_length, radius=1.0, target_reach=reach
+    accuracy = Accuracy(
+        Arithmetic(n=n, dim=dim, block_length=records._rows.block_length, radius=1.0, target_reach=reach)
     )
     w = rng.normal(size=dim) * 10.0**power
     step = rng.normal(size=dim) * 0.01
@@ -193,21 +186,21 @@ def test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
         gradient = [a + float(b) for a, b in zip(exact.gradient(at), pull, strict=True)]
         added = float(np.linalg.norm(pull))
         computed = risk.gradient(w)
-        assert far(computed, gradient) <= arithmetic.gradient(**slopes, added=added)
+        assert far(computed, gradient) <= accuracy.gradient(**slopes, added=added)
         size = np.array([np.linalg.norm(computed)])
-        assert far(size, [mpmath.norm(gradient)]) <= arithmetic.gradient_norm(**slopes, added=added)
+        assert far(size, [mpmath.norm(gradient)]) <= accuracy.gradient_norm(**slopes, added=added)
 
         hessian = exact.hessian(at)
         for j in range(dim):
             hessian[j, j] += float(bend[j])
         added = float(np.linalg.norm(bend))
-        assert far(risk.hessian(w), list(hessian)) <= arithmetic.hessian(**bends, added=added)
+        assert far(risk.hessian(w), list(hessian)) <= accuracy.hessian(**bends, added=added)
         smallest = mpmath.eigsy(hessian, eigvals_only=True)[0]
         computed = np.array([risk.smallest_eigenvalue(w)])
-        assert far(computed, [smallest]) <= arithmetic.smallest_eigenvalue(**bends, added=added)
+        assert far(computed, [smallest]) <= accuracy.smallest_eigenvalue(**bends, added=added)
 
         value = exact.value(at)
-        bound = arithmetic.value(
+        bound = accuracy.value(
             highest=loss.value_within(norm + reach),
             slope=loss.slope,
             weight_norm=norm,
@@ -217,7 +210,7 @@ def test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
 
         change = penalty.value(w) - penalty.value(w + step)
         gain = value - exact.value(there) + change
-        bound = arithmetic.difference(
+        bound = accuracy.difference(
             slope=loss.slope,
             highest=loss.value_within(norm + length + reach),
             weight_norm=norm,
@@ -226,13 +219,6 @@ def test_no_answer_of_the_risk_is_farther_from_exact_than_its_bound(loss, power)
         )
         assert far(risk.trials(w, step[None]), [gain]) <= bound
         assert far(np.array([risk.along(w, step).decrease(1.0)]), [gain]) <= bound
-        assert far(risk.trials(w, step[None]) / length, [gain / length]) <= arithmetic.normalized_trials(
-            slope=loss.slope,
-            highest=loss.value_within(norm + length + reach),
-            weight_norm=norm,
-            step_norms=[length],
-            added=[penalty.value(w) + penalty.value(w + step)],
-        )
 
 
 def test_the_gram_matrix_lies_within_its_bound_of_the_exact_one():
@@ -243,7 +229,7 @@ def test_the_gram_matrix_lies_within_its_bound_of_the_exact_one():
     )
     exact = [entry for column in rows.T for entry in exact_mean(column, rows)]
     computed = Risk(records, losses.Logistic()).gram()
-    bound = Arithmetic(n=600, dim=3, block_length=records._rows.block_length, radius=1.0).gram()
+    bound = Arithmetic(n=600, dim=3, block_length=records._rows.block_length, radius=1.0).matrices(1.0)
     assert distance(computed, exact) <= bound
 
 
@@ -251,58 +237,42 @@ def test_the_gram_matrix_lies_within_its_bound_of_the_exact_one():
 def test_on_half_a_million_rows_rounding_is_a_millionth_of_the_sensitivity(block_length):
     n, dim = 500_000, 54
     arithmetic = Arithmetic(n=n, dim=dim, block_length=block_length, radius=1.0)
-    public = {"slope": 1.0, "curvature": 0.25, "weight_norm": 10.0}
-    error = arithmetic.gradient(**public, added=1.0)
+    error = arithmetic.vectors(1.0)
     delta = 2.0 / n
     assert error < 1e-6 * delta
     assert 1e-8 * delta < error
-    assert arithmetic.gradient_norm(**public, added=1.0) < 1e-6 * delta
-    assert arithmetic.gram() < 1e-6 * math.sqrt(2.0) / n
+    assert arithmetic.norm(1.0, 1.0) < 1e-6 * delta
+    assert arithmetic.matrices(1.0) < 1e-6 * math.sqrt(2.0) / n
     known = {"weight_norm": 10.0, "radius": 1.0, "n": n}
-    bends = {"curvature": 0.25, "third": 0.1, "weight_norm": 10.0}
-    assert arithmetic.hessian(**bends) < 1e-6 * charges.hessian_at(losses.Logistic(), **known)
-    assert arithmetic.smallest_eigenvalue(**bends) < 1e-5 * charges.eigenvalue_at(losses.Logistic(), **known)
-    step = {"highest": 10.0, "slope": 1.0, "weight_norm": 10.0, "step_norm": 0.1}
-    assert arithmetic.difference(**step) < 1e-6 * 2.0 * 0.1 / n
+    assert arithmetic.matrices(0.25) < 1e-6 * charges.hessian_at(losses.Logistic(), **known)
+    smallest = arithmetic.smallest_eigenvalue(0.25, 0.0)
+    assert smallest < 1e-5 * charges.eigenvalue_at(losses.Logistic(), **known)
+    assert arithmetic.drop(1.0, 0.1) < 1e-6 * 2.0 * 0.1 / n
 
 
 def test_every_source_of_error_is_counted_in_full():
-    """Rows, functions, solver and public parts: each alone can reach its share, so none may be left out."""
-    norm, step, highest, public = 1e5, 1e-3, 1e5, 1e4
+    """Rows, solver and public parts: each alone can reach its share, so none may be left out."""
+    norm, step, public = 1e5, 1e-3, 1e4
     one = Arithmetic(n=10, dim=30, block_length=4, radius=2.0, target_reach=3.0)
-    margin = one.margin(norm)
-    assert margin >= gamma(30 + 1) * (2.0 * norm + 3.0)
-    ulps, sums = one.function_ulps * UNIT_ROUNDOFF, gamma(4 + 3)
-    tangent = {"weight_norm": norm, "added": public}
-
-    gradient = one.gradient(slope=0.7, curvature=0.3, **tangent)
-    assert gradient >= 2.0 * (0.3 * margin + 0.7 * ulps) + 1.4 * sums + UNIT_ROUNDOFF * public
-    assert one.gradient_norm(slope=0.7, curvature=0.3, **tangent) >= gradient + gamma(30) * (1.4 + public)
-
-    hessian = one.hessian(curvature=0.3, third=0.2, **tangent)
-    assert hessian >= 4.0 * (0.2 * margin + 0.3 * ulps) + 1.2 * sums + UNIT_ROUNDOFF * public
-    smallest = one.smallest_eigenvalue(curvature=0.3, third=0.2, **tangent)
-    assert smallest >= hessian + gamma(16 * 30**2) * (1.2 + public)
-
-    value = one.value(highest=highest, slope=0.7, **tangent)
-    assert value >= 0.7 * margin + highest * (ulps + sums) + UNIT_ROUNDOFF * public
-
-    moves = {"slope": 0.7, "highest": highest, "weight_norm": norm}
-    difference = one.difference(**moves, step_norm=step, added=public)
-    margins = margin + one.margin(norm + step)
-    assert difference >= 0.7 * margins + 2 * ulps * highest + 1.4 * step * sums + 2 * UNIT_ROUNDOFF * public
-    trials = one.normalized_trials(**moves, step_norms=[step], added=[public])
-    assert trials >= difference / step + gamma(30) * 1.4
-
-
-def test_normalized_trials_add_up_in_l2():
-    arithmetic = Arithmetic(n=100, dim=3, block_length=64, radius=1.0)
-    public = {"slope": 1.0, "highest": 5.0, "weight_norm": 2.0}
-    one = arithmetic.normalized_trials(**public, step_norms=[0.5])
-    four = arithmetic.normalized_trials(**public, step_norms=[0.5] * 4)
-    assert four == pytest.approx(2 * one, rel=1e-12)
-    assert arithmetic.normalized_trials(**public, step_norms=[0.5], added=[1e6]) > one
-    assert arithmetic.normalized_trials(**public, step_norms=[1e-9]) > 1e6 * one
+    assert one.margin_error(norm) >= gamma(30 + 1) * (2.0 * norm + 3.0)
+    sums = gamma(4 + 3)
+    assert one.mean(0.7) >= 0.7 * sums
+    assert one.vectors(0.7) >= 1.4 * sums
+    assert one.norm(0.7, public) >= one.vectors(0.7) + gamma(30) * (1.4 + public)
+    assert one.matrices(0.3) >= 1.2 * sums
+    assert one.smallest_eigenvalue(0.3, public) >= one.matrices(0.3) + gamma(16 * 30**2) * (1.2 + public)
+    assert one.drop(0.7, step) >= 0.7 * sums * (2.0 * step + one.margin_error(step))
+    assert one.moments(5.0) >= one.vectors(1.0) + 5.0 * (one.matrices(1.0) + gamma(30) * 4.0)
+    turned = replace(one, stretch=3.0)
+    assert turned.margin_error(norm) >= one.margin_error(2.0 * 3.0 * norm)
+    assert turned.vectors(0.7) >= 3.0 * (one.vectors(0.7) + gamma(60) * 1.4)
+    assert turned.matrices(0.3) >= 9.0 * (one.matrices(0.3) + gamma(60) * 1.2)
+    assert turned.norm(0.7, public) >= turned.vectors(0.7) + gamma(30) * (3.0 * 1.4 + public)
+    assert turned.drop(0.7, step) >= one.drop(0.7, 3.0 * step)
+    heavy = replace(one, weight=5.0, records=40)
+    assert heavy.mean(0.7) >= 5.0 * 4.0 * 0.7 * gamma(4 + 10)
+    assert heavy.norm(0.7, 0.0) >= heavy.vectors(0.7) + gamma(30) * 20.0 * 1.4
+    assert replace(one, terms=400).mean(0.7) >= 0.7 * gamma(4 + 100)
 
 
 def test_more_roundings_than_digits_are_refused():

@@ -10,6 +10,7 @@ from sottovoce.data.records import Records
 from sottovoce.losses import Logistic
 from sottovoce.models.linear import Risk
 from sottovoce.queries import LowRankShrinkage, Preconditioner
+from tests.accuracy import Accuracy
 
 N, COLUMNS = 40, 4
 
@@ -64,7 +65,7 @@ def test_no_answer_in_other_coordinates_is_farther_from_exact_than_its_bound(pow
         off = mpmath.norm(mpmath.matrix(risk.gradient(u).tolist()) - gradient)
         apart = mpmath.mnorm(mpmath.matrix(risk.gram().tolist()) - gram, "f")
     arithmetic, norm = risk.bounds.arithmetic, float(np.linalg.norm(u))
-    assert off <= arithmetic.gradient(slope=1.0, curvature=0.25, weight_norm=norm)
-    assert apart <= arithmetic.gram()
+    assert off <= Accuracy(arithmetic).gradient(slope=1.0, curvature=0.25, weight_norm=norm)
+    assert apart <= arithmetic.matrices(1.0)
     if power == 12:
         assert off > 1e-9

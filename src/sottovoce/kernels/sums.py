@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -22,7 +22,7 @@ from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import influence, passes
 from sottovoce.privacy.charges import Facts, charge
-from sottovoce.privacy.rounding import Arithmetic, StretchedArithmetic
+from sottovoce.privacy.rounding import Arithmetic
 from sottovoce.problem import require_matrix_fits
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted import requests
@@ -65,22 +65,18 @@ class RowSums(Sealed, Sums):
     @cached_property
     def arithmetic(self) -> Arithmetic:
         """What bounds the rounding of a pass over these rows."""
-        several = self.outputs > 1
-        plain = Arithmetic(
+        preconditioner = self._preconditioner
+        return Arithmetic(
             n=self.n,
             dim=self.dim,
             block_length=self._records._rows.block_length,
             radius=self._records.radius,
             target_reach=self._target_reach,
-            function_ulps=64 + self.outputs if several else 64,
             weight=self._records.counting["weight"],
             terms=None if self._records.persons is None else MOST_ROWS,
-            summands=self._records.dim if several else None,
+            summands=self._records.dim,
+            stretch=None if preconditioner is None else preconditioner.stretch,
         )
-        if self._preconditioner is None:
-            return plain
-        facts = {field.name: getattr(plain, field.name) for field in fields(plain)}
-        return StretchedArithmetic(**facts, stretch=self._preconditioner.stretch)
 
     @cached_property
     def facts(self) -> Facts:

@@ -17,7 +17,7 @@ import numpy as np
 from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.privacy.rounding import FEW, Arithmetic, gamma
+from sottovoce.privacy.rounding import Arithmetic, gamma
 from sottovoce.trusted import bands, requests
 from sottovoce.trusted.bands import ROUND_UP, Reach
 from sottovoce.trusted.laws import Law, Placing
@@ -86,14 +86,8 @@ def over_n(distance: float, facts: Facts, rounding: float) -> float:
     return distance / facts.n * ROUND_UP + 2.0 * rounding
 
 
-def matrix_rounding(largest: float, facts: Facts) -> float:
-    """Of a sum of c zz', |c| at most `largest`."""
-    return facts.arithmetic.hessian(curvature=largest, third=0.0, weight_norm=0.0)
-
-
 def _vector(request: requests.VectorSum, facts: Facts, relation: Relation) -> float:
-    steepest = request.band.largest * request.law.heaviest
-    rounding = facts.arithmetic.gradient(slope=steepest, curvature=0.0, weight_norm=0.0)
+    rounding = facts.arithmetic.vectors(request.band.largest * request.law.heaviest)
     return over_n(_vector_distance(request, facts, relation), facts, rounding)
 
 
@@ -113,39 +107,34 @@ def _change(request: requests.VectorChange, facts: Facts, relation: Relation) ->
     near = bands.spectral_distance(span, relation) * facts.energy * length + strayed
     far = bands.ball_distance(request.limit * facts.influence, relation)
     steepest = min(request.limit, span.largest * (facts.radius * length + error)) * ROUND_UP
-    rounding = facts.arithmetic.gradient(slope=steepest * law.heaviest, curvature=0.0, weight_norm=0.0)
+    rounding = facts.arithmetic.vectors(steepest * law.heaviest)
     return over_n(min(near, far) * law.heaviest * ROUND_UP, facts, rounding)
 
 
 def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
     of = request.of
     assert isinstance(of, requests.VectorSum)
-    rounding = facts.arithmetic.gradient_norm(
-        slope=of.band.largest * of.law.heaviest,
-        curvature=0.0,
-        weight_norm=0.0,
-        added=norm_above(request.added),
-    )
+    rounding = facts.arithmetic.norm(of.band.largest * of.law.heaviest, norm_above(request.added))
     return over_n(_vector_distance(of, facts, relation), facts, rounding)
 
 
 def _number(request: requests.NumberSum, facts: Facts, relation: Relation) -> float:
     law, span = request.law, request.span.checked()
     low, high = facts.lightest * law.lightest, facts.weight * law.heaviest
-    rounding = facts.arithmetic.number(span.largest * law.heaviest)
+    rounding = facts.arithmetic.mean(span.largest * law.heaviest)
     return over_n(bands.number_distance(span, low, high, relation), facts, rounding)
 
 
 def _matrix(request: requests.MatrixSum, facts: Facts, relation: Relation) -> float:
     law, span = request.law, request.span.checked()
     distance = bands.matrix_distance(span, relation) * law.heaviest * facts.energy
-    return over_n(distance, facts, matrix_rounding(span.largest * law.heaviest, facts))
+    return over_n(distance, facts, facts.arithmetic.matrices(span.largest * law.heaviest))
 
 
 def _information(request: requests.InformationSum, facts: Facts, relation: Relation) -> float:
     law, span = request.law, request.span.checked()
     distance = bands.matrix_distance(span, relation) * law.heaviest * facts.influence**2
-    return over_n(distance, facts, matrix_rounding(facts.weight * span.largest * law.heaviest, facts))
+    return over_n(distance, facts, facts.arithmetic.matrices(facts.weight * span.largest * law.heaviest))
 
 
 def _scores(request: requests.ScoreSum, facts: Facts, relation: Relation) -> float:
@@ -156,7 +145,7 @@ def _scores(request: requests.ScoreSum, facts: Facts, relation: Relation) -> flo
 
 def score_rounding(largest: float, facts: Facts) -> float:
     """Of a sum of ss', ||s||^2 at most `largest` times a record's energy; persons' rows are summed first."""
-    return matrix_rounding((4.0 if facts.persons else 2.0) * facts.weight * largest, facts)
+    return facts.arithmetic.matrices((4.0 if facts.persons else 2.0) * facts.weight * largest)
 
 
 def _spectral(request: requests.MatrixSum, facts: Facts, relation: Relation) -> float:
@@ -171,9 +160,7 @@ def _eigenvalue(request: requests.SmallestEigenvalue, facts: Facts, relation: Re
 
 
 def eigenvalue_rounding(largest: float, added: Matrix, facts: Facts) -> float:
-    return facts.arithmetic.smallest_eigenvalue(
-        curvature=largest, third=0.0, weight_norm=0.0, added=norm_above(np.ravel(added))
-    )
+    return facts.arithmetic.smallest_eigenvalue(largest, norm_above(np.ravel(added)))
 
 
 def _product(request: requests.Product, facts: Facts, relation: Relation) -> float:
@@ -185,7 +172,7 @@ def _product(request: requests.Product, facts: Facts, relation: Relation) -> flo
 
 def product_moves(distance: float, largest: float, facts: Facts) -> float:
     """A matrix times a vector no longer than 1: it moves no further, and the product rounds."""
-    moves = over_n(distance, facts, matrix_rounding(largest, facts))
+    moves = over_n(distance, facts, facts.arithmetic.matrices(largest))
     size = largest * facts.energy + moves
     return (moves + 2.0 * gamma(facts.arithmetic.dim + 16.0) * size) * ROUND_UP
 
@@ -205,7 +192,7 @@ def _shares(request: requests.ResidualShares, facts: Facts, relation: Relation) 
 
 
 def _gram(request: requests.Gram | requests.Squares, facts: Facts, relation: Relation) -> float:
-    return over_n(bands.moment_distance(facts.energy, relation), facts, facts.arithmetic.gram())
+    return over_n(bands.moment_distance(facts.energy, relation), facts, facts.arithmetic.matrices(1.0))
 
 
 def _means(request: requests.Means, facts: Facts, relation: Relation) -> float:
@@ -226,11 +213,7 @@ def step_drops(steepest: float, steps: Matrix, divisors: Vector, facts: Facts, r
     errors = [arithmetic.margin_error(float(length)) for length in lengths]
     strayed = norm_above(np.array(errors) / divisors) * facts.weight
     longest = steepest * (facts.influence * spectral_above(scaled) + strayed)
-    rounding = [
-        arithmetic.difference(slope=steepest, highest=0.0, weight_norm=0.0, step_norm=float(length))
-        + gamma(FEW) * steepest * facts.influence * float(length)
-        for length in lengths
-    ]
+    rounding = [arithmetic.drop(steepest, float(length)) for length in lengths]
     distance = bands.ball_distance(longest, relation) / facts.n * ROUND_UP
     return distance + 2.0 * norm_above(np.array(rounding) / divisors)
 
@@ -242,12 +225,7 @@ def line_drops(
     length, arithmetic = norm_above(direction), facts.arithmetic
     strayed = facts.weight * arithmetic.margin_error(length)
     longest = steepest * (facts.influence * length + strayed) * norm_above(lengths)
-    rounding = arithmetic.difference(
-        slope=steepest,
-        highest=0.0,
-        weight_norm=0.0,
-        step_norm=length * float(np.max(np.abs(lengths))),
-    )
+    rounding = arithmetic.drop(steepest, length * float(np.max(np.abs(lengths))))
     distance = bands.ball_distance(longest, relation) / facts.n * ROUND_UP
     return distance + 2.0 * math.sqrt(lengths.size) * rounding
 

@@ -10,7 +10,6 @@ from sottovoce.privacy.charges import (
     Facts,
     eigenvalue_rounding,
     line_drops,
-    matrix_rounding,
     norm_above,
     over_n,
     product_moves,
@@ -29,45 +28,41 @@ two terms A (x) zz' are sqrt2 of the longest apart in Frobenius norm, and in spe
 
 
 def _vector(request: requests.ClassVector, facts: Facts, relation: Relation) -> float:
-    rounding = facts.arithmetic.gradient(slope=request.limit, curvature=0.0, weight_norm=0.0)
-    return over_n(_vector_distance(request.limit, facts, relation), facts, rounding)
-
-
-def _vector_distance(limit: float, facts: Facts, relation: Relation) -> float:
     """r (x) z with ||r|| <= limit as clamped: terms that may point anywhere."""
-    return bands.ball_distance(limit * facts.influence, relation)
+    limit = _as_computed(request.limit, facts)
+    distance = bands.ball_distance(limit * facts.influence, relation)
+    return over_n(distance, facts, facts.arithmetic.vectors(limit))
 
 
 def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
     assert isinstance(request.of, requests.ClassVector)
-    limit = request.of.limit
-    rounding = facts.arithmetic.gradient_norm(
-        slope=limit, curvature=0.0, weight_norm=0.0, added=norm_above(request.added)
-    )
-    return over_n(_vector_distance(limit, facts, relation), facts, rounding)
+    limit = _as_computed(request.of.limit, facts)
+    distance = bands.ball_distance(limit * facts.influence, relation)
+    return over_n(distance, facts, facts.arithmetic.norm(limit, norm_above(request.added)))
 
 
 def _number(request: requests.ClassNumber, facts: Facts, relation: Relation) -> float:
     span = request.span.checked()
-    rounding = facts.arithmetic.number(span.largest)
+    rounding = facts.arithmetic.mean(span.largest)
     return over_n(bands.number_distance(span, facts.lightest, facts.weight, relation), facts, rounding)
 
 
 def _matrix(request: requests.ClassMatrix, facts: Facts, relation: Relation) -> float:
-    """The rounding of p included: as computed, p sums to 1 within K roundings."""
-    return over_n(
-        bands.moment_distance(SPREAD * facts.energy, relation), facts, matrix_rounding(SPREAD, facts)
-    )
+    spread = _as_computed(SPREAD, facts)
+    distance = bands.moment_distance(spread * facts.energy, relation)
+    return over_n(distance, facts, facts.arithmetic.matrices(spread))
 
 
 def _information(request: requests.ClassInformation, facts: Facts, relation: Relation) -> float:
-    distance = bands.moment_distance(SPREAD * facts.influence**2, relation)
-    return over_n(distance, facts, matrix_rounding(facts.weight * SPREAD, facts))
+    spread = _as_computed(SPREAD, facts)
+    distance = bands.moment_distance(spread * facts.influence**2, relation)
+    return over_n(distance, facts, facts.arithmetic.matrices(facts.weight * spread))
 
 
 def _spectral(facts: Facts, relation: Relation) -> float:
     """A difference of semidefinite terms has a spectral norm of at most the larger of the two."""
-    return relation.distance(diameter=SPREAD, norm=SPREAD) * facts.energy
+    spread = _as_computed(SPREAD, facts)
+    return relation.distance(diameter=spread, norm=spread) * facts.energy
 
 
 def _eigenvalue(request: requests.SmallestEigenvalue, facts: Facts, relation: Relation) -> float:
@@ -79,23 +74,24 @@ def _product(request: requests.Product, facts: Facts, relation: Relation) -> flo
 
 
 def _scores(request: requests.ClassScores, facts: Facts, relation: Relation) -> float:
-    distance = bands.moment_distance((request.limit * facts.influence) ** 2 * ROUND_UP, relation)
-    return over_n(distance, facts, score_rounding(request.limit**2, facts))
+    limit = _as_computed(request.limit, facts)
+    distance = bands.moment_distance((limit * facts.influence) ** 2 * ROUND_UP, relation)
+    return over_n(distance, facts, score_rounding(limit**2, facts))
 
 
 def _steps(request: requests.ClassSteps, facts: Facts, relation: Relation) -> float:
-    steepest = _in_norm(request.steepest, facts)
+    steepest = _as_computed(request.steepest, facts)
     return step_drops(steepest, request.steps, request.divisors, facts, relation)
 
 
 def _line(request: requests.ClassLine, facts: Facts, relation: Relation) -> float:
-    steepest = _in_norm(request.steepest, facts)
+    steepest = _as_computed(request.steepest, facts)
     return line_drops(steepest, request.direction, request.lengths, facts, relation)
 
 
-def _in_norm(steepest: float, facts: Facts) -> float:
-    """With what the length of K numbers may err by."""
-    return steepest * (1.0 + gamma(facts.outputs + FEW))
+def _as_computed(largest: float, facts: Facts) -> float:
+    """With what K numbers may err by, their sum and their length: p sums to 1 within K roundings."""
+    return largest * (1.0 + gamma(4.0 * (facts.outputs + FEW)))
 
 
 CLASS_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {

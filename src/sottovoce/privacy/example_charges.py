@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.privacy.charges import Facts, eigenvalue_rounding, matrix_rounding, norm_above, over_n
+from sottovoce.privacy.charges import Facts, eigenvalue_rounding, norm_above, over_n
 from sottovoce.trusted import bands, example_requests, requests
 
 ABOVE = 1.0 + 2.0**-40
@@ -22,8 +22,7 @@ ABOVE = 1.0 + 2.0**-40
 
 def _within(longest: float, facts: Facts, relation: Relation) -> float:
     """A mean of vectors no longer than this."""
-    rounding = facts.arithmetic.gradient(slope=longest, curvature=0.0, weight_norm=0.0)
-    return over_n(bands.ball_distance(longest, relation), facts, rounding)
+    return over_n(bands.ball_distance(longest, relation), facts, facts.arithmetic.mean(longest))
 
 
 def _gradients(request: example_requests.ClippedGradients, facts: Facts, relation: Relation) -> float:
@@ -45,15 +44,13 @@ def _shares(request: example_requests.GradientShares, facts: Facts, relation: Re
 
 def _norm(request: requests.Norm, facts: Facts, relation: Relation) -> float:
     assert isinstance(request.of, example_requests.ClippedGradients)
-    rounding = facts.arithmetic.gradient_norm(
-        slope=request.of.limit, curvature=0.0, weight_norm=0.0, added=norm_above(request.added)
-    )
-    return over_n(bands.ball_distance(request.of.limit, relation), facts, rounding)
+    limit = request.of.limit
+    rounding = facts.arithmetic.norm(limit, norm_above(request.added))
+    return over_n(bands.ball_distance(limit, relation), facts, rounding)
 
 
 def _hessians(request: example_requests.ClippedHessians, facts: Facts, relation: Relation) -> float:
-    rounding = matrix_rounding(request.limit, facts)
-    return over_n(bands.ball_distance(request.limit, relation), facts, rounding)
+    return _within(request.limit, facts, relation)
 
 
 def _eigenvalue(request: requests.SmallestEigenvalue, facts: Facts, relation: Relation) -> float:
@@ -70,7 +67,7 @@ def _products(request: example_requests.ClippedProducts, facts: Facts, relation:
 
 def _losses(request: example_requests.ClippedLosses, facts: Facts, relation: Relation) -> float:
     span = request.span.checked()
-    rounding = facts.arithmetic.number(span.largest)
+    rounding = facts.arithmetic.mean(span.largest)
     return over_n(bands.number_distance(span, facts.lightest, facts.weight, relation), facts, rounding)
 
 

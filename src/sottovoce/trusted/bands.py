@@ -71,10 +71,6 @@ class Band:
         """Largest |c|."""
         return float(max(np.abs(self.lo).max(), np.abs(self.hi).max()))
 
-    def within(self, low: float, high: float) -> Band:
-        """The band cut to [low, high]."""
-        return Band(self.first, self.last, np.clip(self.lo, low, high), np.clip(self.hi, low, high))
-
     def clamped(self, t: Vector, c: Vector) -> Vector:
         """c within the band of its t; compiled passes do the same."""
         place = np.fmin(np.fmax((t - self.first) * self.per, 0.0), self.bins - 1.0).astype(np.intp)

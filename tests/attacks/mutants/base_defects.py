@@ -32,9 +32,9 @@ BASE = (
     ),
     Mutant(
         "sums over rows taken for exact",
-        "privacy.rounding:Arithmetic._mean",
-        "sums * (largest + term)",
-        "0.0 * sums * (largest + term)",
+        "privacy.rounding:Arithmetic.mean",
+        "sums * self.counted * largest",
+        "0.0",
         "tests/privacy/test_rounding.py",
     ),
     Mutant(

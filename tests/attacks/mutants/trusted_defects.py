@@ -182,14 +182,14 @@ CHARGES = (
     Mutant(
         "gradient's rounding forgotten",
         "privacy.charges:_vector",
-        "facts.arithmetic.gradient(slope=steepest, curvature=0.0, weight_norm=0.0)",
+        "facts.arithmetic.vectors(request.band.largest * request.law.heaviest)",
         "0.0",
         SUMMED,
     ),
     Mutant(
         "Hessian's rounding forgotten",
-        "privacy.charges:matrix_rounding",
-        "facts.arithmetic.hessian(curvature=largest, third=0.0, weight_norm=0.0)",
+        "privacy.charges:_matrix",
+        "facts.arithmetic.matrices(span.largest * law.heaviest)",
         "0.0",
         SUMMED,
     ),
