@@ -52,7 +52,6 @@ FIGURES = (
 SINGLE = (
     "arrays.py",
     "errors.py",
-    "machine.py",
     "queries/preconditioner.py",
     "queries/low_rank_shrinkage.py",
 )

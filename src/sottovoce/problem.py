@@ -219,30 +219,30 @@ class Problem:
         """r(w); the last weight of each output is free where it is an intercept."""
         return self.regularizer.value(self._penalized(w))
 
-    def pull(self, w: Vector) -> Vector:
+    def penalty_gradient(self, w: Vector) -> Vector:
         """Gradient of the penalty."""
         if not self.intercept:
             return self.regularizer.gradient(w)
-        pull = np.zeros((self.outputs, self.columns))
-        pull[:, :-1] = self.regularizer.gradient(self._penalized(w)).reshape(self.outputs, -1)
-        return pull.ravel()
+        gradient = np.zeros((self.outputs, self.columns))
+        gradient[:, :-1] = self.regularizer.gradient(self._penalized(w)).reshape(self.outputs, -1)
+        return gradient.ravel()
 
-    def bends(self, w: Vector) -> Matrix:
+    def penalty_curvature(self, w: Vector) -> Matrix:
         """Hessian of the penalty."""
         if not self.intercept:
             found = self.regularizer.curvature(w)
             return np.diag(found) if found.ndim == 1 else found
-        bends = np.zeros((self.outputs, self.columns))
-        bends[:, :-1] = self.regularizer.curvature(self._penalized(w)).reshape(self.outputs, -1)
-        return np.diag(bends.ravel())
+        curvature = np.zeros((self.outputs, self.columns))
+        curvature[:, :-1] = self.regularizer.curvature(self._penalized(w)).reshape(self.outputs, -1)
+        return np.diag(curvature.ravel())
 
-    def bends_along(self, w: Vector, direction: Vector) -> Vector:
+    def penalty_curvature_along(self, w: Vector, direction: Vector) -> Vector:
         """Hessian of the penalty times a direction; of many weights it is not formed."""
         if self.matrix_free:
             return np.asarray(self.regularizer.curvature(w) * direction)
-        return self.bends(w) @ direction
+        return self.penalty_curvature(w) @ direction
 
-    def relief(self, w: Vector, steps: Matrix) -> Vector:
+    def penalty_decrease(self, w: Vector, steps: Matrix) -> Vector:
         """How far the penalty falls along each step."""
         here = self.penalty(w)
         return np.array([here - self.penalty(w + step) for step in steps])

@@ -13,9 +13,8 @@ from scipy import sparse
 from sottovoce.data import blocks
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import block_sums as tallies
+from sottovoce.kernels import block_sums, products, reference_sums
 from sottovoce.kernels import passes as kernels
-from sottovoce.kernels import products
 from sottovoce.kernels.compiled import block_sums as compiled_kernels
 from sottovoce.kernels.compiled import contributions, sparse_sums
 from sottovoce.kernels.compiled import gram as outer_compiled
@@ -264,10 +263,10 @@ def test_compiled_residual_losses_stay_finite_and_even_out_to_the_largest_float(
 def test_the_setting_decides_who_sums(monkeypatch):
     held, law = rows_of(20), Logistic().law
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "compiled")
-    assert isinstance(tallies.block_kernel(held, law), compiled_kernels.DenseBlockKernel)
-    assert isinstance(tallies.block_kernel(rows_of(20, csr=True), law), sparse_sums.SparseBlockKernel)
+    assert isinstance(block_sums.block_kernel(held, law), compiled_kernels.DenseBlockKernel)
+    assert isinstance(block_sums.block_kernel(rows_of(20, csr=True), law), sparse_sums.SparseBlockKernel)
     monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
-    assert isinstance(tallies.block_kernel(held, law), tallies.PlainBlockKernel)
+    assert isinstance(block_sums.block_kernel(held, law), reference_sums.PlainBlockKernel)
 
 
 @pytest.mark.parametrize("csr", [False, True])

@@ -25,7 +25,7 @@ def test_each_bound_is_the_movement_plus_twice_what_summing_adds(name: str) -> N
     bounds, problem, arithmetic = risk.bounds, risk.problem, risk.bounds.arithmetic
     norm = norm_above(W)
     public = {"radius": problem.radius, "n": problem.n, "weight_norm": norm}
-    pulled, bent = norm_above(problem.pull(W)), norm_above(problem.bends(W).ravel())
+    pulled, bent = norm_above(problem.penalty_gradient(W)), norm_above(problem.penalty_curvature(W).ravel())
     steepest = bounds.vector_sum(W).band.largest
     bend = bounds.matrix_sum(W).span.largest
     errors = {

@@ -175,7 +175,7 @@ class TorchRisk(RiskOverSums):
         length = float(np.linalg.norm(along))
         unit = along / length if length > 0.0 else along
         asked = self.bounds.product_sum(w, unit)
-        return np.asarray(length * self.sums.answer(asked) + self.problem.bends_along(w, along))
+        return np.asarray(length * self.sums.answer(asked) + self.problem.penalty_curvature_along(w, along))
 
     def preconditioned(self, preconditioner: object) -> NoReturn:
         """Refused: a module has no columns to scale."""

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data import arrow
+from sottovoce.data import arrow, arrow_cells
 from sottovoce.data.cell import (
     LETTERS,
-    MISSING,
     Codebook,
     Label,
     Spelling,
@@ -27,7 +26,6 @@ from sottovoce.data.cell import (
     dense,
     number,
     spells_missing,
-    text_of,
     value,
 )
 
@@ -67,15 +65,15 @@ def numbers(column: Any) -> Vector:
     """`cell.number` of each cell."""
     plain = unwrapped(column)
     if isinstance(plain, Coded):
-        return _taken(numbers(plain.values), plain.places, np.nan)
+        return arrow_cells.taken(numbers(plain.values), plain.places, np.nan)
     if isinstance(plain, np.ndarray):
         return _array_numbers(plain)
-    if is_text(plain.type):
-        return _text_numbers(plain)
-    if _is_decimal(plain.type):
-        return _decimal_numbers(plain)
-    if _is_number(plain.type):
-        return _floats(plain)
+    if arrow_cells.is_text(plain.type):
+        return arrow_cells.text_numbers(plain)
+    if arrow_cells.is_decimal(plain.type):
+        return arrow_cells.decimal_numbers(plain)
+    if arrow_cells.is_number(plain.type):
+        return arrow_cells.floats(plain)
     return np.full(len(plain), np.nan)
 
 
@@ -84,14 +82,14 @@ def codes(column: Any, labels: Sequence[Label], spelling: Spelling = LETTERS) ->
     book = codebook(tuple(labels), spelling)
     plain = unwrapped(column)
     if isinstance(plain, Coded):
-        return _taken(codes(plain.values, labels, spelling), plain.places, -1)
+        return arrow_cells.taken(codes(plain.values, labels, spelling), plain.places, -1)
     if isinstance(plain, np.ndarray):
         if plain.dtype.kind in TEXT:
             return np.array([book.code(cell) for cell in plain.tolist()], dtype=np.intp)
-    elif is_text(plain.type):
-        encoded = _text(plain).dictionary_encode()
+    elif arrow_cells.is_text(plain.type):
+        encoded = arrow_cells.text_column(plain).dictionary_encode()
         found = np.array([book.code(text) for text in encoded.dictionary.to_pylist()], dtype=np.intp)
-        return _taken(found, _places(encoded), -1)
+        return arrow_cells.taken(found, arrow_cells.places(encoded), -1)
     elif (memory := arrow.small(plain)) is not None:
         return np.take(_all_codes(plain.type, tuple(labels), spelling), memory, mode="clip")
     return _matched(numbers(plain), book.numbers)
@@ -110,8 +108,8 @@ def holds(column: Any) -> NDArray[np.bool_]:
         return np.asarray(np.append(holds(plain.values), False)[plain.places])
     if isinstance(plain, np.ndarray) and plain.dtype.kind in TEXT:
         return np.array([value(cell) is not None for cell in plain.tolist()], dtype=bool)
-    if not isinstance(plain, np.ndarray) and is_text(plain.type):
-        return arrow.given(_text(plain))
+    if not isinstance(plain, np.ndarray) and arrow_cells.is_text(plain.type):
+        return arrow.given(arrow_cells.text_column(plain))
     return ~np.isnan(numbers(plain))
 
 
@@ -130,15 +128,19 @@ def is_misread(column: Any, missing: Codebook, fits: Callable[[str], bool] | Non
     plain = unwrapped(column)
     if isinstance(plain, Coded):
         return is_misread(plain.values, missing, fits)
-    if isinstance(plain, np.ndarray) or not is_text(plain.type):
+    if isinstance(plain, np.ndarray) or not arrow_cells.is_text(plain.type):
         return False
     if fits is None:
         unread = np.isnan(numbers(plain))
         doubtful = (
-            _text(plain).filter(arrow.flags(unread)).drop_null().unique().to_pylist() if unread.any() else []
+            arrow_cells.text_column(plain).filter(arrow.flags(unread)).drop_null().unique().to_pylist()
+            if unread.any()
+            else []
         )
     else:
-        doubtful = [text for text in _text(plain).drop_null().unique().to_pylist() if not fits(text)]
+        doubtful = [
+            text for text in arrow_cells.text_column(plain).drop_null().unique().to_pylist() if not fits(text)
+        ]
     return not all(spells_missing(text) or missing.code(text) >= 0 for text in doubtful)
 
 
@@ -147,16 +149,8 @@ def is_decodable(column: Any) -> bool:
     plain = unwrapped(column)
     if isinstance(plain, Coded):
         return is_decodable(plain.values)
-    typed = isinstance(plain, np.ndarray) or not is_text(plain.type)
-    return typed or _text(plain).null_count == plain.null_count
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is text, or bytes that may hold it."""
-    import pyarrow.types as types
-
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return bool(text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+    typed = isinstance(plain, np.ndarray) or not arrow_cells.is_text(plain.type)
+    return typed or arrow_cells.text_column(plain).null_count == plain.null_count
 
 
 def holds_numbers_only(column: Any) -> bool:
@@ -166,7 +160,7 @@ def holds_numbers_only(column: Any) -> bool:
         return holds_numbers_only(plain.values)
     if isinstance(plain, np.ndarray):
         return plain.dtype.kind in NUMBERS
-    return _is_number(plain.type) or _is_decimal(plain.type)
+    return arrow_cells.is_number(plain.type) or arrow_cells.is_decimal(plain.type)
 
 
 def holds_no_value(column: Any) -> bool:
@@ -178,7 +172,7 @@ def holds_no_value(column: Any) -> bool:
         return holds_no_value(plain.values)
     if isinstance(plain, np.ndarray):
         return plain.dtype.kind not in NUMBERS + TEXT
-    return not (holds_numbers_only(plain) or is_text(plain.type) or pa.types.is_null(plain.type))
+    return not (holds_numbers_only(plain) or arrow_cells.is_text(plain.type) or pa.types.is_null(plain.type))
 
 
 def unwrapped(column: Any) -> Any:
@@ -198,11 +192,15 @@ def unwrapped(column: Any) -> Any:
             column = pa.concat_arrays(column.chunks)
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
-    if isinstance(column.type, pa.OpaqueType) and is_text(column.type.storage_type):
+    if isinstance(column.type, pa.OpaqueType) and arrow_cells.is_text(column.type.storage_type):
         column = column.storage  # PostgreSQL's numeric: digits, in a type that says whose
     if isinstance(column.type, pa.Bool8Type):
         column = pc.not_equal(column.storage, pa.scalar(0, pa.int8()))
-    return Coded(column.dictionary, _places(column)) if pa.types.is_dictionary(column.type) else column
+    return (
+        Coded(column.dictionary, arrow_cells.places(column))
+        if pa.types.is_dictionary(column.type)
+        else column
+    )
 
 
 def _array_numbers(column: NDArray[Any]) -> Vector:
@@ -213,51 +211,6 @@ def _array_numbers(column: NDArray[Any]) -> Vector:
     with np.errstate(all="ignore"):
         real = np.where(column.imag == 0, column.real, np.nan) if column.dtype.kind == "c" else column
         return real.astype(np.float64)
-
-
-def _text_numbers(column: Any) -> Vector:
-    """Arrow's parser rounds as Python's does; what it refuses, such as "true", is read text by text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = _text(column)
-    with suppress(pa.ArrowException):
-        return _floats(text)  # a cell that means missing is refused, or no number already
-    with suppress(pa.ArrowException):
-        trimmed = pc.ascii_trim_whitespace(text)
-        absent = pc.is_in(trimmed, value_set=arrow.texts(MISSING).cast(trimmed.type))
-        return _floats(pc.if_else(absent, pa.nulls(1, trimmed.type)[0], trimmed))
-    encoded = text.dictionary_encode()
-    found = np.array([number(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)
-    return _taken(found, _places(encoded), np.nan)
-
-
-def _decimal_numbers(column: Any) -> Vector:
-    """By their digits: Arrow's own conversion scales by a power of ten and rounds as the scale has it."""
-    import pyarrow as pa
-
-    with suppress(pa.ArrowException):
-        return _floats(column.cast(pa.string()))
-    return np.array([number(cell) for cell in column.to_pylist()], dtype=np.float64)
-
-
-def texts(column: Any) -> list[str | None]:
-    """The text of each cell of an Arrow column of text or bytes, None where there is none."""
-    encoded = _text(column).dictionary_encode()
-    found = [*encoded.dictionary.to_pylist(), None]
-    return [found[place] for place in _places(encoded).tolist()]
-
-
-def _text(column: Any) -> Any:
-    """Text of an Arrow column of text or bytes; bytes that are not UTF-8 are missing.
-
-    Arrow takes a column of text at its word: that it is UTF-8 is checked only where bytes become text."""
-    import pyarrow as pa
-
-    held = column.cast(pa.large_binary())
-    with suppress(pa.ArrowException):
-        return held.cast(pa.large_string())
-    return pa.array([text_of(cell) for cell in held.to_pylist()], pa.large_string())
 
 
 def _values(column: NDArray[Any]) -> list[Any]:
@@ -285,34 +238,3 @@ def _looked_up(values: Vector, least: float, table: Codes) -> Codes:
         places = np.clip(values - least, 0.0, table.size - 1.0)
         whole = np.nan_to_num(places, copy=False, nan=0.0).astype(np.intp)
     return np.where(whole + least == values, table[whole], -1)
-
-
-def _places(encoded: Any) -> NDArray[np.int64]:
-    """Indices into the dictionary, -1 for a missing cell."""
-    import pyarrow as pa
-
-    return arrow.filled(encoded.indices.cast(pa.int64()), -1)
-
-
-def _taken(values: NDArray[T], places: NDArray[Any], absent: float) -> NDArray[T]:
-    """values[places], `absent` at -1."""
-    return np.asarray(np.append(values, np.array(absent, values.dtype))[places])
-
-
-def _floats(column: Any) -> Vector:
-    import pyarrow as pa
-
-    plain = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
-    return arrow.filled(plain.cast(pa.float64(), safe=False), np.nan)
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _is_decimal(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_decimal(kind))

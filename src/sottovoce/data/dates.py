@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data import arrow, cells
+from sottovoce.data import arrow, arrow_cells, cells
 from sottovoce.data.cell import text_of
 from sottovoce.data.cells import Coded
 from sottovoce.data.columns import Block, Indicators, check_name, declared_number
@@ -158,8 +158,8 @@ def moments(column: Any, pattern: re.Pattern[str] = _ISO) -> Moments:
             return _hours(plain)
         listed = plain.tolist() if plain.dtype.kind in cells.TEXT else [None] * len(plain)
         return np.array([_moment(cell, pattern) for cell in listed], dtype="datetime64[h]")
-    if cells.is_text(plain.type):
-        return np.array([_moment(cell, pattern) for cell in cells.texts(plain)], dtype="datetime64[h]")
+    if arrow_cells.is_text(plain.type):
+        return np.array([_moment(cell, pattern) for cell in arrow_cells.texts(plain)], dtype="datetime64[h]")
     ticks = _ticks(plain)
     return np.full(len(plain), _NONE) if ticks is None else _hours(ticks)
 
@@ -173,7 +173,7 @@ def may_hold_moments(column: Any) -> bool:
         return may_hold_moments(plain.values)
     if isinstance(plain, np.ndarray):
         return plain.dtype.kind in cells.TEXT + "M"
-    return cells.is_text(plain.type) or pa.types.is_null(plain.type) or _ticks(plain) is not None
+    return arrow_cells.is_text(plain.type) or pa.types.is_null(plain.type) or _ticks(plain) is not None
 
 
 def is_beyond_calendar(column: Any) -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.options import ReadOptions, require_rule_for_invalid
+from sottovoce.data.options import ReadOptions
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.validation import (
     checked_nonzeros,
     checked_radius,
     declaration_of,
     require_plain,
+    require_rule_for_invalid,
 )
 from sottovoce.data.weights import declared_cap
 from sottovoce.errors import ParameterError

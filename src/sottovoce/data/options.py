@@ -7,16 +7,10 @@ from dataclasses import dataclass
 from typing import final
 
 from sottovoce.data.headers import checked_decimal, checked_delimiter
+from sottovoce.data.validation import require_rule_for_invalid
 from sottovoce.errors import ParameterError
 
 MOST_WORKERS = 1024
-
-
-def require_rule_for_invalid(invalid: str) -> None:
-    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
-        raise ParameterError(
-            'invalid must be "raise" (refuse the data) or "zero" (blank the row).', argument="invalid"
-        )
 
 
 @final

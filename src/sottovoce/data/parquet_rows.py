@@ -22,7 +22,6 @@ from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import CompactRows
 from sottovoce.data.files import require_one_weighing
 from sottovoce.data.layout import RowLayout
-from sottovoce.data.options import require_rule_for_invalid
 from sottovoce.data.parquet import ParquetSource
 from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
@@ -33,6 +32,7 @@ from sottovoce.data.validation import (
     checked_radius,
     declaration_of,
     require_plain,
+    require_rule_for_invalid,
     require_usable,
 )
 from sottovoce.data.weights import declared_cap, read_weights

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.arrays import Vector
-from sottovoce.data import cells
+from sottovoce.data import arrow_cells, cells
 from sottovoce.data.cell import number, spelled, text_of
 from sottovoce.data.cells import Coded, one_by_one
 from sottovoce.data.frames import series_column
@@ -262,7 +262,7 @@ def _may_be_key(kind: Any) -> bool:
     import pyarrow.types as types
 
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    text = cells.is_text(kind) or types.is_fixed_size_binary(kind) or isinstance(kind, pa.UuidType)
+    text = arrow_cells.is_text(kind) or types.is_fixed_size_binary(kind) or isinstance(kind, pa.UuidType)
     return bool(number or text or types.is_null(kind))
 
 

@@ -16,7 +16,6 @@ from sottovoce.data.compact import Compact
 from sottovoce.data.compact_rows import LEAST_COMPACT, CompactRows, bound_compact
 from sottovoce.data.doors import Doors
 from sottovoce.data.layout import indicators_of
-from sottovoce.data.options import require_rule_for_invalid
 from sottovoce.data.partitioned import Parts
 from sottovoce.data.persons import Persons
 from sottovoce.data.record_facts import Declared, RecordFacts
@@ -32,6 +31,7 @@ from sottovoce.data.validation import (
     declaration_of,
     dense_table,
     entries_of_rows,
+    require_rule_for_invalid,
     require_usable,
 )
 from sottovoce.data.weights import declared_cap, read_weights

@@ -143,3 +143,10 @@ def column_of(y: Any, n: int, name: str = "y") -> NDArray[Any]:
     if cells.holds_no_value(array):
         raise DataError(f"{name} must hold labels or numbers. Convert dates and other types first.")
     return np.asarray(array)
+
+
+def require_rule_for_invalid(invalid: str) -> None:
+    if not isinstance(invalid, str) or invalid not in ("raise", "zero"):
+        raise ParameterError(
+            'invalid must be "raise" (refuse the data) or "zero" (blank the row).', argument="invalid"
+        )

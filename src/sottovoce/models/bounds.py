@@ -86,7 +86,7 @@ class Bounds(ABC):
 
     def gradient_norm(self, w: Vector) -> float:
         """Movement of the gradient's norm: at most the gradient's own."""
-        return self.charged(requests.Norm(self.vector_sum(w), self.problem.pull(w)))
+        return self.charged(requests.Norm(self.vector_sum(w), self.problem.penalty_gradient(w)))
 
     def hessian(self, w: Vector) -> float:
         """Frobenius movement of the Hessian."""
@@ -98,7 +98,9 @@ class Bounds(ABC):
 
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Movement of the smallest eigenvalue of the Hessian."""
-        return self.charged(requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.bends(w)))
+        return self.charged(
+            requests.SmallestEigenvalue(self.matrix_sum(w), self.problem.penalty_curvature(w))
+        )
 
     def score_moment(self, w: Vector) -> float:
         """Frobenius movement of (1/n) sum ss', s what a record or a person adds to the gradient."""

@@ -65,18 +65,20 @@ class RiskOverSums(Sealed, ABC):
     def gradient(self, w: Vector) -> Vector:
         """Gradient of f at w. Exact: for the data's owner only."""
         w = self._weights(w)
-        return np.asarray(self.sums.answer(self.bounds.vector_sum(w)) + self.problem.pull(w))
+        return np.asarray(self.sums.answer(self.bounds.vector_sum(w)) + self.problem.penalty_gradient(w))
 
     def gradient_change(self, w: Vector, step: Vector) -> Vector:
         """Gradient at w + step less that at w, row by row. Exact: for the data's owner only."""
         w, step = self._weights(w), self._weights(step, "step")
-        moved = self.problem.pull(self._weights(w + step)) - self.problem.pull(w)
+        moved = self.problem.penalty_gradient(self._weights(w + step)) - self.problem.penalty_gradient(w)
         return np.asarray(self.sums.answer(self.bounds.vector_change(w, step)) + moved)
 
     def limited_gradient(self, w: Vector, limit: float) -> Vector:
         """Gradient with the loss's slopes limited to `limit`. Exact: for the data's owner only."""
         w = self._weights(w)
-        return np.asarray(self.sums.answer(self.bounds.limited(limit).vector_sum(w)) + self.problem.pull(w))
+        return np.asarray(
+            self.sums.answer(self.bounds.limited(limit).vector_sum(w)) + self.problem.penalty_gradient(w)
+        )
 
     def residual_bands(self, w: Vector, edges: Vector) -> Vector:
         """(1/n) sum q_i over records with |t_i| above edges[0], between two edges, and below the last.
@@ -90,7 +92,7 @@ class RiskOverSums(Sealed, ABC):
         """Hessian of f at w, symmetric to the last bit. Exact: for the data's owner only."""
         w = self._weights(w)
         require_matrix_fits(self.dim)
-        return np.asarray(self.sums.answer(self.bounds.matrix_sum(w)) + self.problem.bends(w))
+        return np.asarray(self.sums.answer(self.bounds.matrix_sum(w)) + self.problem.penalty_curvature(w))
 
     def score_moment(self, w: Vector) -> Matrix:
         """(1/n) sum ss', s a record's q phi' x or the sum of a person's. Exact: for the data's owner only."""
@@ -119,7 +121,7 @@ class RiskOverSums(Sealed, ABC):
     def smallest_eigenvalue(self, w: Vector) -> float:
         """Smallest eigenvalue of the Hessian at w, by a dense solver. Exact: for the data's owner only."""
         w = self._weights(w)
-        asked = requests.SmallestEigenvalue(self.bounds.matrix_sum(w), self.problem.bends(w))
+        asked = requests.SmallestEigenvalue(self.bounds.matrix_sum(w), self.problem.penalty_curvature(w))
         return float(self.sums.answer(asked))
 
     def trials(self, w: Vector, directions: Matrix) -> Vector:
@@ -133,7 +135,7 @@ class RiskOverSums(Sealed, ABC):
             )
         steps = np.stack([self._weights(p, "each direction") for p in directions])
         drops = self.sums.answer(self.bounds.step_drops(w, steps, np.ones(len(steps))))
-        return np.asarray(drops + self.problem.relief(w, steps))
+        return np.asarray(drops + self.problem.penalty_decrease(w, steps))
 
     def along(self, w: Vector, direction: Vector) -> Line:
         """f on the line w + gamma p, with the margins computed once. Exact: for the data's owner only."""

@@ -43,22 +43,22 @@ class PreconditionedPenalty(Regularizer):
 
     def gradient(self, w: Vector) -> Vector:
         blocks = self._blocks(w)
-        pull = np.zeros_like(blocks)
-        self._penalized(pull)[:] = self.base.gradient(self._penalized(blocks))
-        return self.preconditioner.to_coordinates(pull.ravel())
+        gradient = np.zeros_like(blocks)
+        self._penalized(gradient)[:] = self.base.gradient(self._penalized(blocks))
+        return self.preconditioner.to_coordinates(gradient.ravel())
 
     def curvature(self, w: Vector) -> Matrix:
         """M diag(r''(w)) M'."""
         blocks = self._blocks(w)
-        bends = np.zeros_like(blocks)
-        self._penalized(bends)[:] = self.base.curvature(self._penalized(blocks))
-        return self.preconditioner.conjugated(np.diag(bends.ravel()))
+        curvatures = np.zeros_like(blocks)
+        self._penalized(curvatures)[:] = self.base.curvature(self._penalized(blocks))
+        return self.preconditioner.conjugated(np.diag(curvatures.ravel()))
 
     def majorant(self) -> Matrix:
         """M diag(sup r'') M', for the weights of one output: no Hessian of the penalty exceeds it."""
-        bends = np.full((1, self.preconditioner.columns), max(0.0, self.base.curvature_high))
-        bends[:, bends.shape[1] - self.free :] = 0.0
-        return self.preconditioner.conjugated(np.diag(bends[0]))
+        curvatures = np.full((1, self.preconditioner.columns), max(0.0, self.base.curvature_high))
+        curvatures[:, curvatures.shape[1] - self.free :] = 0.0
+        return self.preconditioner.conjugated(np.diag(curvatures[0]))
 
     @property
     def curvature_low(self) -> float:

@@ -107,7 +107,7 @@ class SoftmaxRisk(RiskOverSums):
         w = self._weights(w)
         asked = self.bounds.number_sum(w), self.bounds.vector_sum(w)
         value, gradient = self.sums.value_and_gradient(*asked)
-        return value + self.problem.penalty(w), gradient + self.problem.pull(w)
+        return value + self.problem.penalty(w), gradient + self.problem.penalty_gradient(w)
 
     def preconditioned(self, preconditioner: Preconditioner) -> PreconditionedRisk:
         """This risk in other coordinates, each record's influence capped; records are not copied."""

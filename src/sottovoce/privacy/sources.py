@@ -67,13 +67,13 @@ class Source:
         if self.bounds.calibration is not Calibration.TIGHT:
             sensitivity = max(sensitivity, query.sensitivity(self.bounds))
         steps = query.lengths[:, None] * query.direction
-        relief = self.problem.relief(query.w, steps)
+        eased = self.problem.penalty_decrease(query.w, steps)
 
         def compared() -> Iterator[float]:
             fall = self._sums.falls(request)
-            for length, eased, required in zip(query.lengths, relief, query.required, strict=True):
+            for length, less, required in zip(query.lengths, eased, query.required, strict=True):
                 within = min(max(float(length), -longest), longest)
-                yield fall(within) + float(eased) - float(required)
+                yield fall(within) + float(less) - float(required)
 
         return sensitivity, compared()
 

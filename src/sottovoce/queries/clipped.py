@@ -58,7 +58,7 @@ class ClippedGradient(_OfExamples):
         return CountedGradients(self.w, self.clip, COUNTED)
 
     def public(self, problem: Problem) -> Any:
-        return np.append(problem.pull(self.w), 0.0)
+        return np.append(problem.penalty_gradient(self.w), 0.0)
 
     def term(self, problem: Problem) -> float:
         return self.clip * float(np.hypot(1.0, COUNTED / 2.0))

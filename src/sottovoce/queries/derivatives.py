@@ -36,7 +36,7 @@ class Gradient(AtWeights[Vector]):
         return bounds.vector_sum(self.w)
 
     def public(self, problem: Problem) -> Any:
-        return problem.pull(self.w)
+        return problem.penalty_gradient(self.w)
 
     def term(self, problem: Problem) -> float:
         return problem.slope * problem.influence
@@ -78,7 +78,7 @@ class LimitedGradient(AtWeights[Vector]):
         return bounds.limited(self.limit).vector_sum(self.w)
 
     def public(self, problem: Problem) -> Any:
-        return problem.pull(self.w)
+        return problem.penalty_gradient(self.w)
 
 
 class _OfCurvature(AtWeights[T]):
@@ -120,7 +120,7 @@ class Hessian(_OfMatrix[Matrix], _OfCurvature[Matrix]):
         return replace(asked, span=asked.span.below(self.ceiling))
 
     def public(self, problem: Problem) -> Any:
-        return problem.bends(self.w)
+        return problem.penalty_curvature(self.w)
 
 
 @final
@@ -148,7 +148,7 @@ class CurvatureProduct(_OfCurvature[Vector]):
         return bounds.product_sum(self.w, self.direction)
 
     def public(self, problem: Problem) -> Any:
-        return problem.bends_along(self.w, self.direction)
+        return problem.penalty_curvature_along(self.w, self.direction)
 
 
 class _NumberAtWeights(AtWeights[float]):
@@ -164,7 +164,7 @@ class GradientNorm(_NumberAtWeights):
     kind = QueryKind.GRADIENT_NORM
 
     def request(self, bounds: Bounds) -> Any:
-        return requests.Norm(bounds.vector_sum(self.w), bounds.problem.pull(self.w))
+        return requests.Norm(bounds.vector_sum(self.w), bounds.problem.penalty_gradient(self.w))
 
 
 @final
@@ -173,7 +173,9 @@ class SmallestEigenvalue(_OfMatrix[float], _NumberAtWeights):
     kind = QueryKind.EIGENVALUE
 
     def request(self, bounds: Bounds) -> Any:
-        return requests.SmallestEigenvalue(bounds.matrix_sum(self.w), bounds.problem.bends(self.w))
+        return requests.SmallestEigenvalue(
+            bounds.matrix_sum(self.w), bounds.problem.penalty_curvature(self.w)
+        )
 
 
 @final

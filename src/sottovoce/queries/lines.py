@@ -44,7 +44,7 @@ class Trials(AtWeights["Vector"]):
         return bounds.step_drops(self.w, self.steps, np.linalg.norm(self.steps, axis=1))
 
     def public(self, problem: Problem) -> Any:
-        return problem.relief(self.w, self.steps) / np.linalg.norm(self.steps, axis=1)
+        return problem.penalty_decrease(self.w, self.steps) / np.linalg.norm(self.steps, axis=1)
 
 
 @final
@@ -73,7 +73,7 @@ class GradientChange(AtWeights["Vector"]):
         return bounds.vector_change(self.w, self.step)
 
     def public(self, problem: Problem) -> Any:
-        return problem.pull(self.w + self.step) - problem.pull(self.w)
+        return problem.penalty_gradient(self.w + self.step) - problem.penalty_gradient(self.w)
 
 
 @final
@@ -105,7 +105,7 @@ class Grid(AtWeights["Vector"]):
         return bounds.line_drops(self.w, self.direction, self._lengths)
 
     def public(self, problem: Problem) -> Any:
-        return problem.relief(self.w, self._lengths[:, None] * self.direction)
+        return problem.penalty_decrease(self.w, self._lengths[:, None] * self.direction)
 
     @property
     def _lengths(self) -> Vector:

@@ -20,13 +20,13 @@ READING = (
     Mutant(
         "decimals rounded by the column's scale",
         "data.cells:numbers",
-        "_decimal_numbers(plain)",
-        "_floats(plain)",
+        "arrow_cells.decimal_numbers(plain)",
+        "arrow_cells.floats(plain)",
         f"{CELLS} -k typed_column",
     ),
     Mutant(
         "one field that is no number unreads its column",
-        "data.cells:_text_numbers",
+        "data.arrow_cells:text_numbers",
         "np.array([number(text) for text in encoded.dictionary.to_pylist()], dtype=np.float64)",
         "np.full(len(encoded.dictionary), np.nan)",
         f"{CELLS} -k typed_column",

@@ -10,7 +10,7 @@ TYPES = "tests/data/test_types.py"
 READERS = (
     Mutant(
         "a column of text taken at its word",
-        "data.cells:_text",
+        "data.arrow_cells:text_column",
         "column.cast(pa.large_binary())",
         "column",
         f"{TYPES} -k utf8",

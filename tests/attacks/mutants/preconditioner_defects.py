@@ -212,7 +212,7 @@ COUNTS = (
         for sums, place, old, new in (
             (
                 "NumPy passes",
-                "kernels.block_sums:PlainBlockKernel._weigh",
+                "kernels.reference_sums:PlainBlockKernel._weigh",
                 "terms if weights is None else np.multiply(terms, weights, out=terms)",
                 "terms",
             ),

@@ -297,28 +297,28 @@ CHARGES = (
 PASSES = (
     Mutant(
         "NumPy passes clamp no slope",
-        "kernels.block_sums:PlainBlockKernel.tangent",
+        "kernels.reference_sums:PlainBlockKernel.tangent",
         "band.clamped(t, slopes)",
         "slopes",
         f"{LIES} -k 'wild or proposes'",
     ),
     Mutant(
         "NumPy passes clamp no value",
-        "kernels.block_sums:PlainBlockKernel.tangent",
+        "kernels.reference_sums:PlainBlockKernel.tangent",
         "span.clamped(values)",
         "values",
         f"{LIES} -k wild",
     ),
     Mutant(
         "NumPy passes clamp no curvature",
-        "kernels.block_sums:PlainBlockKernel.curvatures",
+        "kernels.reference_sums:PlainBlockKernel.curvatures",
         "span.clamped(self._law.curvatures(t, targets))",
         "self._law.curvatures(t, targets)",
         f"{LIES} -k 'wild or proposes'",
     ),
     Mutant(
         "NumPy passes clamp no difference",
-        "kernels.block_sums:PlainBlockKernel.drop",
+        "kernels.reference_sums:PlainBlockKernel.drop",
         "np.clip(drops, -most, most, out=drops)",
         "drops",
         f"{LIES} -k 'wild or lies_about'",
@@ -553,7 +553,7 @@ ASKING = (
     Mutant(
         "slopes limited in the charge and not in the gradient",
         "losses.limited:Limited.slope_band",
-        "self.base.slope_band(first, last).within(-self.limit, self.limit)",
+        "_cut(self.base.slope_band(first, last), self.limit)",
         "self.base.slope_band(first, last)",
         "tests/losses/test_limited.py",
     ),
