@@ -44,10 +44,10 @@ EXAMPLES = ("clipping", "examples", "fused", "risk", "sums", "terms")
 """Of PyTorch modules: the door, each example by itself at its place, clipping and sums."""
 
 FIGURES = (
-    *(f"evaluation/{name}.py" for name in ("area", "private_evaluation", "rows")),
+    *(f"evaluation/{name}.py" for name in ("private_evaluation", "rows")),
     *(f"estimators/{name}.py" for name in ("held_out", "merits")),
 )
-"""What a record of a test set, or one held out, counts in a figure or a choice."""
+"""What is proposed for each row of a test set, from that row alone; `privacy/counting` cuts it."""
 
 SINGLE = (
     "arrays.py",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+import sottovoce as sv
 from sottovoce.models.linear import Risk
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import Noise, NoiseCalibration
 
 
@@ -107,3 +110,11 @@ class Replay:
     @property
     def spent(self) -> bool:
         return not self._tape
+
+
+def counting(noisy: Callable[..., Any], budget: sv.Budget | None = None) -> CountOracle:
+    """An oracle of counts whose noise is `noisy(compute, moves, entries, units, query)`."""
+    run: Any = SimpleNamespace(budget=budget or sv.Budget(1.0, 1e-6))
+    oracle = CountOracle(run, None)  # type: ignore[arg-type]
+    object.__setattr__(oracle, "_noisy", noisy)
+    return oracle

@@ -15,7 +15,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting import Ledger
-from sottovoce.accounting.events import Event
+from sottovoce.accounting.events import Event, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.kernels.sums import LinearSums
@@ -397,3 +397,54 @@ def test_sums_of_another_maker_are_refused() -> None:
         Oracle(NoSums(), ledger.run(BUDGET), SimulatedNoise(0))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="Records"):
         LinearSums(object())  # type: ignore[arg-type]
+
+
+def test_a_value_cannot_be_charged_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a value costs under replacement says nothing of zero-out, so the ledger must know it for one."""
+    risk, ledger = risk_over(Logistic(), (np.ones(2), 1.0, 1.0)), Ledger(BUDGET)
+    oracle = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0))
+    oracle.ask(Value(np.zeros(2)), 100)
+    monkeypatch.setattr(Value, "kind", QueryKind.GRADIENT)
+    with pytest.raises(LedgerError, match="value"):
+        oracle.ask(Value(np.zeros(2)), 100)
+    assert len(ledger.history) == 1
+
+
+def grouped(persons: int | None) -> Risk:
+    X = np.ones((6, 2))
+    y = np.array([1, -1, 1, 1, -1, 1])
+    groups = None if persons == 0 else ["a", "a", "b", "b", "c", "c"]
+    return Risk(
+        sv.Records.from_arrays(X, y, labels=(-1, 1), radius=RADIUS, groups=groups, persons=persons or None),
+        Logistic(),
+    )
+
+
+def test_no_ledger_promises_what_the_sums_do_not_keep() -> None:
+    """Records are not persons, and persons who were counted cannot be zeroed out."""
+    zero_out = sv.Budget(5.0, 1e-6, "zero-out")
+    for persons, unit, budget, kept in (
+        (0, "person", BUDGET, False),
+        (0, "record", BUDGET, True),
+        (None, "person", BUDGET, True),
+        (None, "person", zero_out, False),
+        (3, "person", zero_out, True),
+    ):
+        run = Ledger(budget, unit=unit).run(budget, unit=unit)
+        if kept:
+            Oracle(grouped(persons), run, SimulatedNoise(0))
+            continue
+        with pytest.raises(LedgerError):
+            Oracle(grouped(persons), run, SimulatedNoise(0))
+
+
+def test_batches_are_priced_and_drawn_from_as_many_records_as_there_are() -> None:
+    """A model that states a thousand records gets no batch out of a thousand charged."""
+    ledger = Ledger(BUDGET, currency="renyi", order=32.0)
+    risk: Any = Doubled(risk_over(Logistic(), (np.ones(2), 1.0, 1.0)))
+    batches = Oracle(risk, ledger.run(BUDGET), SimulatedNoise(0)).batched(1)
+    assert batches.problem.n == 1000
+    batches.ask(Gradient(np.zeros(2)), batches.units_left // 2)
+    (grant,) = ledger.history
+    assert isinstance(grant.event, SubsampledGaussianEvent)
+    assert grant.event.population == risk.n

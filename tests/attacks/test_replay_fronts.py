@@ -24,7 +24,7 @@ from sottovoce.data.encoder import BoundedEncoder
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.estimators.linear import PrivateClassifier
 from sottovoce.estimators.regressor import PrivateRegressor
-from sottovoce.privacy.counting import CountOracle
+from sottovoce.privacy.counting import Counted, CountOracle, scores
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.doubles import Recorder, Replay
 
@@ -111,15 +111,19 @@ class Chosen:
     def __enter__(self) -> None:
         best = CountOracle.best
 
-        def recorded(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
-            self.indices.append(best(oracle, compute, sensitivity, units))
+        def recorded(oracle: CountOracle, counted: Counted, merits: Any, units: int) -> int:
+            self.indices.append(best(oracle, counted, merits, units))
             return self.indices[-1]
 
-        def played(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
+        def played(oracle: CountOracle, counted: Counted, merits: Any, units: int) -> int:
             assert self._given is not None
             wanted = next(self._given)
             silent = replace(oracle, noise=Silent())
-            return best(silent, lambda: [int(i == wanted) for i in range(len(compute()))], sensitivity, units)
+
+            def fixed() -> list[np.ndarray]:
+                return [np.full(counted.rows, float(i == wanted)) for i in range(len(merits()))]
+
+            return best(silent, counted, fixed, units)
 
         self._patch = mock.patch.object(CountOracle, "best", recorded if self._given is None else played)
         self._patch.start()
@@ -202,9 +206,10 @@ def test_a_search_that_shows_its_scores_is_noticed(monkeypatch: pytest.MonkeyPat
     """Control: the exact scores join what the search says, over data whose labels are turned round."""
     best = CountOracle.best
 
-    def peeking(oracle: CountOracle, compute: Any, sensitivity: int, units: int) -> int:
-        seen.append(compute())
-        return best(oracle, lambda: seen[-1], sensitivity, units)
+    def peeking(oracle: CountOracle, counted: Counted, merits: Any, units: int) -> int:
+        found = merits()
+        seen.append(scores(counted, found))
+        return best(oracle, counted, lambda: found, units)
 
     estimator, grid, _ = SEARCHES["classifier"]
     X, y, _, _ = arrays(1)

@@ -69,7 +69,7 @@ def test_one_hostile_label_moves_accuracy_by_one_record(place: int, monkeypatch:
         counted.append(compute()[0])
         return np.array([0.0]), 1.0
 
-    monkeypatch.setattr("sottovoce.privacy.counting.CountOracle.counts", counts)
+    monkeypatch.setattr("sottovoce.privacy.counting.CountOracle._noisy", counts)
     X = np.array(LABELS, dtype=float)[:, None]
     for y in (LABELS, [*LABELS[:7], HOSTILE[place], *LABELS[8:]]):
         evaluation.accuracy(Parrot(), X, y, budget=BUDGET, simulate=0)

@@ -14,7 +14,7 @@ from sottovoce.accounting.events import PureEvent, QueryKind
 from sottovoce.data.schema import Numeric
 from sottovoce.estimators.held_out import held_out
 from sottovoce.estimators.search import budget_within
-from sottovoce.privacy.counting import CountOracle
+from sottovoce.privacy.counting import Counted, CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
@@ -129,7 +129,7 @@ def test_the_choice_is_paid_for_before_a_record_is_scored() -> None:
     oracle = CountOracle.open(BUDGET, "search", None, 0)
     oracle.run.charge(PureEvent(QueryKind.SELECTION, oracle.run.currency.pure_epsilon(oracle.run.units_left)))
     with pytest.raises(sv.errors.BudgetExceeded):
-        oracle.best(lambda: pytest.fail("data was touched"), 1, 2**40)
+        oracle.best(Counted(1, None), lambda: pytest.fail("data was touched"), 2**40)
 
 
 def test_the_divided_budget_costs_at_most_its_units() -> None:
@@ -165,7 +165,7 @@ def test_the_same_released_answers_give_the_same_bytes_over_neighbouring_data(
     tape: list[np.ndarray] = []
     said = []
     monkeypatch.setattr(sv.Ledger, "identity", property(lambda self: "fixed"))
-    monkeypatch.setattr(CountOracle, "best", lambda self, scores, sensitivity, units: len(scores()) - 1)
+    monkeypatch.setattr(CountOracle, "best", lambda self, counted, merits, units: len(merits()) - 1)
     for place, noise in (
         (None, SimulatedNoise(0)),
         (3, None),

@@ -11,8 +11,10 @@ import pytest
 import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.data.persons import Persons
-from sottovoce.evaluation.area import STEPS, area
+from sottovoce.evaluation.area import area
 from sottovoce.evaluation.private_evaluation import PrivateEvaluation
+from sottovoce.privacy.counting import STEPS
+from tests.doubles import counting
 
 BUDGET = sv.Budget(1.0, 1e-6)
 
@@ -26,21 +28,19 @@ class Stated:
         return np.column_stack([1.0 - X[:, 0], X[:, 0]])
 
 
-class Desk:
-    """Keeps the exact numbers and what they are charged for."""
-
-    def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
-        self.exact, self.sensitivity = compute(), sensitivity
-        assert self.exact.shape == (entries,)
-        return self.exact, 1.0
-
-
 def released(
     scores: np.ndarray, labels: np.ndarray, persons: Persons | None = None
 ) -> tuple[np.ndarray, float]:
-    oracle: Any = Desk()
-    area(PrivateEvaluation(Stated(), scores[:, None], labels, oracle, 0.95, "raise", persons), 1)
-    return oracle.exact, oracle.sensitivity
+    """The exact numbers and what they are charged for."""
+    kept: list[tuple[np.ndarray, float]] = []
+
+    def noisy(compute: Any, moves: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
+        kept.append((compute(), moves))
+        assert kept[0][0].shape == (entries,)
+        return kept[0][0], 1.0
+
+    area(PrivateEvaluation(Stated(), scores[:, None], labels, counting(noisy), 0.95, "raise", persons), 1)
+    return kept[0]
 
 
 def exact_area(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -118,12 +118,10 @@ def test_bounds_of_the_area_are_missed_about_as_often_as_they_say() -> None:
     exact, (numbers, sensitivity) = exact_area(scores, labels), released(scores, labels)
     scale = sensitivity / 0.3
 
-    class Noisy(Desk):
-        def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
-            return numbers + scale * rng.normal(size=entries), scale
+    def noisy(compute: Any, moves: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
+        return numbers + scale * rng.normal(size=entries), scale
 
-    oracle: Any = Noisy()
-    test = PrivateEvaluation(Stated(), scores[:, None], labels, oracle, 0.9)
+    test = PrivateEvaluation(Stated(), scores[:, None], labels, counting(noisy), 0.9)
     missed = np.mean([not found.low <= exact <= found.high for found in (area(test, 1) for _ in range(2000))])
     assert 0.01 < missed < 0.14
 

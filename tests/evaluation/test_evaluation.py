@@ -12,6 +12,7 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting.events import GaussianEvent, QueryKind
 from sottovoce.evaluation.private_evaluation import PrivateEvaluation
+from tests.doubles import counting
 from tests.estimators.test_estimators import classifier, numbers, regressor, three_classes, two_classes
 
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -183,12 +184,11 @@ def test_no_record_counts_more_than_the_declared_width_whatever_it_loses() -> No
     """Losses are clipped where they arise, too; this is the clip that the charge rests on."""
     counted: list[np.ndarray] = []
 
-    class Desk:
-        def counts(self, compute: Any, sensitivity: float, entries: int, *_: Any) -> tuple[np.ndarray, float]:
-            counted.append(compute())
-            return counted[-1], 1.0
+    def noisy(compute: Any, *_: Any) -> tuple[np.ndarray, float]:
+        counted.append(compute())
+        return counted[-1], 1.0
 
-    test = PrivateEvaluation(None, np.zeros((3, 1)), np.zeros(3), Desk(), 0.95, "raise", None)  # type: ignore[arg-type]
+    test = PrivateEvaluation(None, np.zeros((3, 1)), np.zeros(3), counting(noisy), 0.95, "raise", None)  # type: ignore[arg-type]
     test.mean("loss", lambda: np.array([50.0, -50.0, 1.0]), 2.0, 1000, 1)  # type: ignore[arg-type]
     assert counted[0].tolist() == [1500.0]
 

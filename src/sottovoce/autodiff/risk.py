@@ -102,12 +102,18 @@ class TorchRisk(RiskOverSums):
         examples = Examples.of(data, settings.dtype, settings.device)
         people = Persons.given(groups, examples.n, persons, lenient=invalid == "zero")
         self._persons = people
+        self._is_n_private = people is not None and not people.declared
         units = examples if people is None else examples.by_person(people)
         flat = terms.vector(self._start)
         check_terms(terms, flat, examples, matrices=settings.forms_matrices(terms.dim))
         units.fill_with(*terms.filler)
         self._sums = ExampleSums(
-            terms, units, terms.fused(flat), chunk=settings.chunk, persons=people is not None
+            terms,
+            units,
+            terms.fused(flat),
+            chunk=settings.chunk,
+            persons=people is not None,
+            counted=self._is_n_private,
         )
         if invalid == "raise" and not self._sums.works(flat):
             raise DataError(
@@ -150,7 +156,7 @@ class TorchRisk(RiskOverSums):
             regularizer=self._regularizer,
             matrix_free=not cut.forms_matrices(self.dim),
             unit="record" if self._persons is None else "person",
-            counted=self._persons is not None and not self._persons.declared,
+            counted=self._is_n_private,
         )
 
     @property

@@ -48,6 +48,7 @@ class ExampleSums(Sealed, Sums):
         *,
         chunk: Callable[[int], int],
         persons: bool,
+        counted: bool = False,
         n: int | None = None,
     ) -> None:
         self._terms = terms
@@ -55,7 +56,20 @@ class ExampleSums(Sealed, Sums):
         self._fused = fused
         self._chunk = chunk
         self._persons = persons
-        self.n = examples.n if n is None else n
+        self._counted = counted
+        self._n = examples.n if n is None else n
+
+    @property
+    def n(self) -> int:
+        return self._n
+
+    @property
+    def by_person(self) -> bool:
+        return self._persons
+
+    @property
+    def is_n_private(self) -> bool:
+        return self._counted
 
     @property
     def dim(self) -> int:
@@ -147,7 +161,8 @@ class ExampleSums(Sealed, Sums):
         return self._with(self._examples.take(indices), n)
 
     def _with(self, examples: Examples, n: int | None) -> ExampleSums:
-        return ExampleSums(self._terms, examples, self._fused, chunk=self._chunk, persons=self._persons, n=n)
+        kept: dict[str, Any] = {"chunk": self._chunk, "persons": self._persons, "counted": self._counted}
+        return ExampleSums(self._terms, examples, self._fused, **kept, n=n)
 
     def preconditioned(self, preconditioner: Any) -> ExampleSums:
         raise ParameterError("a PyTorch module has no columns to give coordinates to.")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.accounting import Relation
-from sottovoce.arrays import Vector
 from sottovoce.data.persons import Persons, read_keys
 from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
@@ -91,11 +90,6 @@ class Split:
             return None
         keys = [key for key, out in zip(self.keys, self.test, strict=True) if out]
         return Persons.of(keys, len(keys), self.held, lenient=False)
-
-    def total(self, merits: Vector, steps: int) -> int:
-        """Whole steps that the rows held out earn; those of a person are averaged and rounded down."""
-        people = self.people
-        return int(merits.sum() if people is None else people.floored(merits / steps, steps).sum())
 
 
 def held_out(n: int, share: float) -> NDArray[np.bool_]:

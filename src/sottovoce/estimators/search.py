@@ -20,6 +20,7 @@ from sottovoce.accounting import Budget, Currency, Ledger, Relation, Units
 from sottovoce.accounting.budget import declared_delta
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.resume import Resume
+from sottovoce.arrays import Vector
 from sottovoce.errors import ApprovalNeeded, ParameterError
 from sottovoce.estimators.held_out import Split
 from sottovoce.estimators.merits import merits
@@ -27,9 +28,8 @@ from sottovoce.estimators.pipelines import private_part
 from sottovoce.estimators.publishing import LeftBehind, Publishable, require_at_hand
 from sottovoce.estimators.regressor import PrivateRegressor
 from sottovoce.estimators.rehearsal import rehearse, rehearsing, unquoted
-from sottovoce.evaluation.private_evaluation import STEPS
 from sottovoce.evaluation.rows import labelled, taken
-from sottovoce.privacy.counting import CountOracle
+from sottovoce.privacy.counting import Counted, CountOracle
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _RESERVED = ("epsilon", "delta", "ledger", "simulate", "relation")
@@ -132,15 +132,15 @@ class PrivateSearch(Publishable):
             fitted = self._contest(contest, oracle, X, labels, split)
             choosing = self._choosing(oracle)
 
-            def scores() -> list[int]:
+            def found() -> list[Vector]:
                 held_X, held_y = _rows(X, test), labels[test]
-                found = [
+                return [
                     unquoted(partial(merits, model, _declared_range(model), held_X, held_y, split.people))
                     for model in fitted
                 ]
-                return [split.total(merit, STEPS) for merit in found]
 
-            self.best_index_ = oracle.best(scores, STEPS, choosing)
+            counted = Counted(int(test.sum()), split.people)
+            self.best_index_ = oracle.best(counted, found, choosing)
         self.best_params_ = settings[self.best_index_]
         self.best_estimator_ = fitted[self.best_index_]
         for prefix, candidate in contest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.accounting import Relation, Units
+from sottovoce.accounting import Units
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.data import cells
 from sottovoce.data.persons import Persons
@@ -27,10 +26,7 @@ from sottovoce.evaluation.figures import (
     sampling_margin,
 )
 from sottovoce.evaluation.rows import MADE_UP, answered, made_up, predicted
-from sottovoce.privacy.counting import CountOracle
-
-STEPS = 2**20
-"""A bounded loss is counted in whole steps, its largest value being this many."""
+from sottovoce.privacy.counting import STEPS, Counted, CountOracle
 
 
 @final
@@ -62,9 +58,13 @@ class PrivateEvaluation:
         return len(self.y)
 
     @property
+    def counted(self) -> Counted:
+        return Counted(self.rows, self.persons)
+
+    @property
     def n(self) -> int:
         """Records, or the persons they are of."""
-        return self.rows if self.persons is None else self.persons.n
+        return self.counted.n
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -140,17 +140,10 @@ class PrivateEvaluation:
         """Mean of numbers in [0, width], each rounded to a whole number of steps, so that sums are exact.
 
         A person's rows are averaged first, and the mean is rounded down."""
-        people = self.persons
-        steps = steps if people is None else STEPS
-
-        def compute() -> Vector:
-            merits = np.clip(losses() / width, 0.0, 1.0)
-            whole = np.rint(merits * steps) if people is None else people.floored(merits, steps)
-            return np.array([whole.sum()])
-
-        noisy, scale = self.oracle.counts(compute, float(steps), 1, units, Figure(name))
+        steps = steps if self.persons is None else STEPS
+        noisy, scale = self.oracle.total(self.counted, lambda: losses() / width, steps, units, Figure(name))
         unit, error = width / (steps * self.n), 1.0 - self.confidence
-        value, rounding = float(noisy[0]) * unit, 0.0 if steps == 1 else width / steps
+        value, rounding = noisy * unit, 0.0 if steps == 1 else width / steps
         margin = level_margin(scale, error) * unit + rounding
         wider = (
             level_margin(scale, error / 2.0) * unit + rounding + sampling_margin(width, self.n, error / 2.0)
@@ -165,27 +158,13 @@ class PrivateEvaluation:
             n=self.n,
         )
 
-    def tallies(
+    def noisy_cells(
         self, name: str, places: Callable[[], NDArray[np.intp]], entries: int, units: Units
     ) -> tuple[Vector, float]:
-        """Noisy number of records in each cell, and the margin that holds for all cells at once.
-
-        Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
-        one away."""
-        sensitivity = (
-            math.sqrt(2.0) * (1.0 + 2.0**-50) if self.oracle.relation is Relation.REPLACE_ONE else 1.0
-        )
-        people = self.persons
-        steps = 1 if people is None else STEPS
-
-        def compute() -> Vector:
-            if people is None:
-                return np.bincount(places(), minlength=entries).astype(np.float64)
-            return people.cells(places(), entries, steps)
-
-        noisy, scale = self.oracle.counts(compute, steps * sensitivity, entries, units, Figure(name))
-        rounding = 0.0 if people is None else self.n
-        return noisy / steps, (level_margin(scale, (1.0 - self.confidence) / entries) + rounding) / steps
+        """Noisy number of records in each cell, and the margin that holds for all cells at once."""
+        noisy, scale = self.oracle.cells(self.counted, places, entries, units, Figure(name))
+        rounding = 0.0 if self.persons is None else self.n / STEPS
+        return noisy, level_margin(scale, (1.0 - self.confidence) / entries) + rounding
 
     def accuracy(self, units: Units) -> Estimate:
         self.require_predictions()
@@ -198,7 +177,7 @@ class PrivateEvaluation:
     def majority(self, units: Units) -> Estimate:
         """Share of the commonest class: the accuracy of who always says it. Its ends hold for all classes."""
         codes, count = self.codes(), len(self.classes)
-        noisy, margin = self.tallies("majority rate", lambda: codes, count, units)
+        noisy, margin = self.noisy_cells("majority rate", lambda: codes, count, units)
         wider = margin / self.n + sampling_margin(1.0, self.n, (1.0 - self.confidence) / count)
         share = min(1.0, max(1.0 / count, float(noisy.max()) / self.n))
         reach = margin / self.n
@@ -291,7 +270,7 @@ class PrivateEvaluation:
                 raise DataError("the model predicts what is none of its classes.")
             return np.asarray(codes * count + np.maximum(predicted, 0))
 
-        noisy, margin = self.tallies("confusion", places, count * count, units)
+        noisy, margin = self.noisy_cells("confusion", places, count * count, units)
         return Confusion(
             classes=tuple(self.classes.tolist()),
             counts=np.maximum(noisy, 0.0).reshape(count, count),
@@ -310,7 +289,7 @@ class PrivateEvaluation:
                 stated, happened = chances.max(axis=1), chances.argmax(axis=1) == codes
             return np.asarray(np.clip((stated * bins).astype(np.intp), 0, bins - 1) * 2 + happened)
 
-        noisy, margin = self.tallies("calibration", places, 2 * bins, units)
+        noisy, margin = self.noisy_cells("calibration", places, 2 * bins, units)
         missed, happened = noisy.reshape(bins, 2).T
         total = np.maximum(missed + happened, 1.0)
         return CalibrationCurve(

@@ -54,6 +54,14 @@ class RowSums(Sealed, Sums):
         return self._records.n
 
     @property
+    def by_person(self) -> bool:
+        return self._records.persons is not None
+
+    @property
+    def is_n_private(self) -> bool:
+        return bool(self._records.counting["counted"])
+
+    @property
     def outputs(self) -> int:
         """Blocks of weights: one for each class of softmax."""
         return 1
@@ -97,7 +105,7 @@ class RowSums(Sealed, Sums):
             energy=min(weight * longest**2, energy_cap),
             target_reach=self._target_reach,
             arithmetic=self.arithmetic,
-            persons=counting["unit"] != "record",
+            persons=self.by_person,
             outputs=self.outputs,
         )
 

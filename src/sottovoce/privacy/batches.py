@@ -41,11 +41,16 @@ class BatchPrices(Priced):
         self._batch_bounds = batch_bounds(bounds, size, *self._batch)
 
     @property
+    def _population(self) -> int:
+        """How many records a batch is drawn from."""
+        return self.problem.n
+
+    @property
     def _batch(self) -> tuple[int, Relation]:
         """How many records a sum holds at most, and how two batches of neighbours differ."""
         if self._draw is Draw.FIXED:
             return self._size, Relation.REPLACE_ONE
-        return self.problem.n, Relation.ZERO_OUT
+        return self._population, Relation.ZERO_OUT
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size} of {self.problem.n} records, {self._run!r})"
@@ -55,7 +60,7 @@ class BatchPrices(Priced):
         return self._calibrated(query, self._sensitivity(query), units)
 
     def _calibrated(self, query: Query[T], sensitivity: float, units: int) -> NoiseCalibration:
-        multiplier = self._run.currency.multiplier(units, self._size, self.problem.n, self._draw)
+        multiplier = self._run.currency.multiplier(units, self._size, self._population, self._draw)
         mu_squared = (1.0 - 2.0**-45) / (multiplier * multiplier)
         return calibrate(sensitivity, mu_squared, query.entries(self.problem))
 
@@ -66,7 +71,7 @@ class BatchPrices(Priced):
     def price(self, query: Query[T], scale: float) -> int:
         query = require_known(query).admitted(self.problem)
         sensitivity = self._sensitivity(query) * PRICE_SLACK
-        batch = (self._size, self.problem.n, self._draw)
+        batch = (self._size, self._population, self._draw)
         return self._run.currency.price(
             SubsampledGaussianEvent(query.kind, sensitivity, scale, 1, 0.0, *batch)
         )
@@ -100,11 +105,15 @@ class BatchOracle(BatchPrices):
         *,
         size: int,
     ) -> None:
-        super().__init__(source.bounds, run, size=size)
         self._source = source
+        super().__init__(source.bounds, run, size=size)
         self._priced = source.batch(self._size, *self._batch)
         self._noise = noise
         self._entropy = entropy
+
+    @property
+    def _population(self) -> int:
+        return self._source.n
 
     def _sensitivity(self, query: Query[T]) -> float:
         return self._priced.sensitivity(query, self._priced.request(query))
@@ -123,7 +132,7 @@ class BatchOracle(BatchPrices):
             entries=calibrated.entries,
             step=calibrated.step,
             batch=self._size,
-            population=self.problem.n,
+            population=self._population,
             draw=self._draw,
         )
         packing = self.packing(query)
@@ -143,4 +152,4 @@ class BatchOracle(BatchPrices):
     def _drawn(self) -> Source:
         """A fresh batch, its sums divided by the size that is public, not by the one it has."""
         chosen = sampling.draw if self._draw is Draw.FIXED else sampling.poisson
-        return self._source.subset(chosen(self.problem.n, self._size, self._entropy), n=self._size)
+        return self._source.subset(chosen(self._population, self._size, self._entropy), n=self._size)

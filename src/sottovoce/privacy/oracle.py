@@ -51,6 +51,7 @@ class Oracle(Prices):
     def _over(self, source: Source, run: Run, noise: Noise, entropy: sampling.Entropy) -> None:
         super().__init__(source.bounds, run)
         self._bounds.require_calibrated()
+        source.require_kept(run)
         self._source = source
         self._noise = noise
         self._entropy = entropy

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from sottovoce.errors import ParameterError
+from sottovoce.accounting.events import QueryKind
+from sottovoce.accounting.relations import Relation
+from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.problem import Calibration
 from sottovoce.trusted.requests import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.accounting.relations import Relation
+    from sottovoce.accounting import Run
     from sottovoce.models.bounds import Bounds
     from sottovoce.models.protocol import ExactRisk
     from sottovoce.problem import Problem
@@ -37,12 +39,28 @@ class Source:
         self._relation = relation
 
     @property
+    def n(self) -> int:
+        """How many records, or persons, there are to draw a batch from."""
+        return self._sums.n
+
+    @property
     def problem(self) -> Problem:
         return self.bounds.problem  # type: ignore[no-any-return]
 
+    def require_kept(self, run: Run) -> None:
+        """Refuse a run whose ledger promises what these sums do not keep."""
+        if run.ledger.unit != "record" and not self._sums.by_person:
+            raise LedgerError("this ledger counts for every person, and here each record counts by itself.")
+        if self._sums.is_n_private and self._relation is Relation.ZERO_OUT:
+            raise LedgerError("under zero-out the number of persons may not be counted: one would change it.")
+
     def request(self, query: Query[Any]) -> Any:
-        """What will be charged and answered."""
-        return query.request(self.bounds)
+        """What will be charged and answered. A sum of terms of one sign must be named a value in the ledger:
+        of it, what replacement costs says nothing of zero-out (`accounting.lineage`)."""
+        request = query.request(self.bounds)
+        if getattr(request, "one_sided", True) and query.kind is not QueryKind.VALUE:
+            raise LedgerError("a sum of numbers of one sign is a value, and must be charged as one.")
+        return request
 
     def sensitivity(self, query: Query[Any], request: Any) -> float:
         """How far one record moves the answer to the request, or more where the caller states more."""

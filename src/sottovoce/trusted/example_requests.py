@@ -5,7 +5,7 @@ Each example counts its share; what is not finite counts 0."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from sottovoce.trusted.requests import ExampleRequest
 
@@ -80,6 +80,7 @@ class ClippedProducts(ExampleRequest):
 class ClippedLosses(ExampleRequest):
     """(1/n) sum of losses, each within the span."""
 
+    one_sided: ClassVar[bool] = True
     w: Vector
     span: Span
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """One bounded sum, or what is read off it."""
+    """One bounded sum, or what is read off it. `one_sided`: 0 may lie outside the hull of its terms."""
+
+    one_sided: ClassVar[bool] = False
 
 
 @final
@@ -54,6 +56,7 @@ class VectorChange(Request):
 class NumberSum(Request):
     """(1/n) sum q c, c the law's value within the span."""
 
+    one_sided: ClassVar[bool] = True
     law: Law
     span: Span
     w: Vector
@@ -143,6 +146,7 @@ class ClassVector(ClassRequest):
 class ClassNumber(ClassRequest):
     """(1/n) sum q c, c the softmax loss within the span."""
 
+    one_sided: ClassVar[bool] = True
     w: Vector
     span: Span
 
@@ -262,6 +266,21 @@ class Sums(ABC):
     """Records behind bounded sums: says what a request must be charged for, and answers it.
 
     There are no others than those of the base."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """How many records, or persons."""
+
+    @property
+    @abstractmethod
+    def by_person(self) -> bool:
+        """Whether all rows of a person count as one record."""
+
+    @property
+    @abstractmethod
+    def is_n_private(self) -> bool:
+        """Whether persons were counted instead of declared."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         if cls.__module__ not in _MAKERS:

@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
@@ -20,7 +20,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.errors import DataError, LedgerError
-from sottovoce.privacy.counting import CountOracle
+from sottovoce.privacy.counting import STEPS, CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 
@@ -91,20 +91,18 @@ class Watch:
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
     """Every run charges in the watch's sight, and whoever asks for noise is given the watch."""
-    charge, best = Run.charge, CountOracle.best
+    charge, noisiest = Run.charge, CountOracle._noisiest
 
     def charged(run: Run, event: Any) -> Any:
         grant = charge(run, event)
         watch.charged(event)
         return grant
 
-    def chosen(oracle: CountOracle, compute: Callable[[], Any], sensitivity: int, units: int) -> int:
-        return watch.best(
-            lambda scores: best(oracle, lambda: scores, sensitivity, units), list(compute()), sensitivity
-        )
+    def chosen(oracle: CountOracle, scores: Sequence[int], epsilon: float) -> int:
+        return watch.best(lambda scores: noisiest(oracle, scores, epsilon), list(scores), STEPS)
 
     with ExitStack() as patches:
-        patches.enter_context(mock.patch.object(CountOracle, "best", chosen))
+        patches.enter_context(mock.patch.object(CountOracle, "_noisiest", chosen))
         patches.enter_context(mock.patch.object(Run, "charge", charged))
         for name, module in list(sys.modules.items()):
             if name.startswith("sottovoce.") and "noise_for" in vars(module):

@@ -488,6 +488,34 @@ ASKING = (
         f"{LIES} -k published",
     ),
     Mutant(
+        "a value charged under another name",
+        "privacy.sources:Source.request",
+        "getattr(request, 'one_sided', True)",
+        "False",
+        f"{LIES} -k another_name",
+    ),
+    Mutant(
+        "records counted for persons",
+        "privacy.sources:Source.require_kept",
+        "not self._sums.by_person",
+        "False",
+        f"{LIES} -k do_not_keep",
+    ),
+    Mutant(
+        "persons zeroed out of those who were counted",
+        "privacy.sources:Source.require_kept",
+        "self._sums.is_n_private",
+        "False",
+        f"{LIES} -k do_not_keep",
+    ),
+    Mutant(
+        "batches priced as out of as many records as a model states",
+        "privacy.batches:BatchOracle._population",
+        "self._source.n",
+        "self.problem.n",
+        f"{LIES} -k as_many_records",
+    ),
+    Mutant(
         "any risk answers for itself",
         "privacy.sources:source_of",
         "not isinstance(sums, Sums)",
@@ -525,8 +553,8 @@ ASKING = (
     Mutant(
         "one batch for all queries",
         "privacy.batches:BatchOracle._drawn",
-        "chosen(self.problem.n, self._size, self._entropy)",
-        "chosen(self.problem.n, self._size, np.random.default_rng(0).bytes)",
+        "chosen(self._population, self._size, self._entropy)",
+        "chosen(self._population, self._size, np.random.default_rng(0).bytes)",
         BATCH,
     ),
     Mutant(
