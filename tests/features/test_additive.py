@@ -186,10 +186,22 @@ def test_knots_lie_where_records_do() -> None:
     edges = tuple(np.linspace(0.0, 100.0, BINS + 1).tolist())
     column = curved(SCHEMA, 5, (Marginal("age", edges, tuple(shares.tolist()), 1e-6),)).columns[0]
     assert isinstance(column, Spline)
-    assert sum(knot < 12.5 for knot in column.knots) == 3
+    assert sum(knot < 12.5 for knot in column.knots) == 4
     even = curved(SCHEMA, 5, (Marginal("age", edges, tuple(shares.tolist()), 10.0),)).columns[0]
     assert isinstance(even, Spline)
     np.testing.assert_allclose(even.knots, np.linspace(0.0, 100.0, 7)[1:-1])
+
+
+def test_knots_see_to_the_few_records_beside_a_pile() -> None:
+    """Nine in ten records are in the first bin, the others in the last eight: by ranks and range alone no knot
+    of five would lie among those."""
+    shares = np.zeros(BINS)
+    shares[0], shares[-8:] = 0.9, 0.1 / 8
+    edges = tuple(np.linspace(0.0, 100.0, BINS + 1).tolist())
+    column = curved(SCHEMA, 5, (Marginal("age", edges, tuple(shares.tolist()), 1e-6),)).columns[0]
+    assert isinstance(column, Spline)
+    assert sum(knot < 100.0 / BINS for knot in column.knots) == 2
+    assert sum(knot > 87.5 for knot in column.knots) == 1
 
 
 def test_more_is_asked_of_a_curve_where_n_mu_is_large() -> None:

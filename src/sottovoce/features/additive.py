@@ -144,7 +144,7 @@ class Additive(StagedRisk):
         bent = curved(self.schema, self._knots, self.marginals, self._names, apart=True)
         ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
         found = gains(ask, among, w, stand, units)
-        kept = found.worthwhile(ask, self.current.problem.dim) | self._sure
+        kept = found.worthwhile(ask, self.current.problem.dim, stand.deviation) | self._sure
         if kept == curves_of(self.schema):
             return False
         self._take(curved(self._plain, self._knots, self.marginals, kept))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 MODELS = ("linear", "additive", "smooth", "auto")
 MOST_KNOTS = 12
-EVEN = 0.5
-"""Part of a knot's place that follows the declared range instead of the records' ranks."""
+_PARTS = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
+"""How far knots follow the records' ranks, the roots of their shares in bins, and the declared range. Roots
+see to those beside a bin that holds most records, ranks to what is within it."""
 
 _SAMPLED = 0.25
 """Part of what the chance of a sample costs an unpenalized fit that it costs here: noise is shrunk anyway."""
@@ -119,8 +120,9 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: boo
         places = column.low + wanted * (column.high - column.low)
     else:
         edges = np.array(marginal.edges)
-        even = np.linspace(0.0, 1.0, edges.size)
-        places = np.interp(wanted, (1.0 - EVEN) * marginal.law + EVEN * even, edges)
+        roots = np.append(0.0, np.cumsum(np.sqrt(np.diff(marginal.law))))
+        laws = np.stack([marginal.law, roots / roots[-1], np.linspace(0.0, 1.0, edges.size)])
+        places = np.interp(wanted, np.array(_PARTS) @ laws, edges)
         if apart:
             gap = min(2.0, (edges.size - 1) / (knots + 1))
             steps = gap * np.arange(1, knots + 1)

@@ -196,5 +196,7 @@ def together(
     found = tuple(
         Gain(str(place), gain, features) for place, gain in enumerate(expected_gains(split, error).tolist())
     )
-    kept = Gains(found, bending).worthwhile(ask, RowLayout.of(products.before).dim, most=MOST_PAIRS)
+    kept = Gains(found, bending).worthwhile(
+        ask, RowLayout.of(products.before).dim, stand.deviation, most=MOST_PAIRS
+    )
     return tuple(pair for place, pair in enumerate(products.pairs) if str(place) in kept)
