@@ -193,8 +193,8 @@ def test_knots_lie_where_records_do() -> None:
 
 
 def test_knots_see_to_the_few_records_beside_a_pile() -> None:
-    """Nine in ten records are in the first bin, the others in the last eight: by ranks and range alone no knot
-    of five would lie among those."""
+    """Nine in ten records are in the first bin, the others in the last eight: by ranks and range alone no
+    knot of five would lie among those."""
     shares = np.zeros(BINS)
     shares[0], shares[-8:] = 0.9, 0.1 / 8
     edges = tuple(np.linspace(0.0, 100.0, BINS + 1).tolist())
