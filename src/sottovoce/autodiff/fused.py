@@ -137,6 +137,7 @@ class Fused:
         self._layout = layout
         self._loss = loss
         self._asked = 0
+        self._entries: int | None = None
         self._graphs: dict[tuple[torch.Size, torch.Size], Compute] = {}
 
     @classmethod
@@ -166,6 +167,11 @@ class Fused:
 
     def entries(self, flat: Tensor, x: Tensor) -> int:
         """Numbers that one example holds at once: layers' inputs and outputs, gradients that are formed."""
+        if self._entries is None:
+            self._entries = self._counted(flat, x)
+        return self._entries
+
+    def _counted(self, flat: Tensor, x: Tensor) -> int:
         held = 0
         for stage, a, z in self._forward(flat, x.unsqueeze(0))[1]:
             assert stage.part is not None
@@ -263,7 +269,13 @@ def _recorded(compute: Compute, flat: Tensor, x: Tensor, y: Tensor) -> Compute:
 
     They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` random ones."""
     with suppress(Exception):
-        found: Compute = torch.no_grad()(make_fx(lambda *given: compute(*given))(flat, x, y).forward)
+        graph = make_fx(lambda *given: compute(*given))(flat, x, y)
+        for node in graph.graph.nodes:
+            if node.target is torch.ops.aten.detach.default:
+                node.replace_all_uses_with(node.args[0])
+        graph.graph.eliminate_dead_code()
+        graph.recompile()
+        found: Compute = torch.no_grad()(graph.forward)
         return found
     return compute
 
