@@ -38,7 +38,7 @@ def ours(data: dict[str, np.ndarray], simulate: int | None) -> dict[str, Any]:
     import torch
 
     from sottovoce.methods.base import State
-    from sottovoce.methods.clipped_adam import ClippedAdam, Walk
+    from sottovoce.methods.clipped_adam import AdamState, ClippedAdam
     from sottovoce.privacy.noise import entropy_for, noise_for
     from sottovoce.privacy.oracle import Oracle
     from sottovoce.results.certificate import Levels
@@ -57,7 +57,7 @@ def ours(data: dict[str, np.ndarray], simulate: int | None) -> dict[str, Any]:
     oracle = Oracle(risk, run, noise_for(simulate), entropy=entropy_for(simulate))
     levels = Levels(confidence=0.99, gradient_tests=1, curvature_tested=False)
     state = State(ask=oracle, levels=levels, w=risk.start, watch=lambda row: None)
-    walk = Walk(method, oracle.batched(size), oracle.units_left // method.steps, 1.0, risk.start)
+    walk = AdamState(method, oracle.batched(size), oracle.units_left // method.steps, 1.0, risk.start)
     seconds = []
     for _ in range(EPOCHS + 1):
         begun = time.process_time()

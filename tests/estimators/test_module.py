@@ -18,7 +18,7 @@ from sottovoce.errors import DataError, ParameterError
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from sottovoce.estimators.module import TrainedModule, fit_torch  # noqa: E402
-from sottovoce.methods.clipped_adam import ClippedAdam, Walk, first_clip, sizes  # noqa: E402
+from sottovoce.methods.clipped_adam import AdamState, ClippedAdam, first_clip, sizes  # noqa: E402
 from sottovoce.queries.clipped import EDGES  # noqa: E402
 from tests.autodiff import models  # noqa: E402
 
@@ -169,16 +169,16 @@ def test_hooks_are_refused_before_anything_is_charged() -> None:
 
 @contextmanager
 def interrupted_after(steps: int) -> Iterator[None]:
-    advance, taken = Walk.advance, 0
+    advance, taken = AdamState.advance, 0
 
-    def interrupted(walk: Walk, state: Any) -> None:
+    def interrupted(walk: AdamState, state: Any) -> None:
         nonlocal taken
         if taken == steps:
             raise KeyboardInterrupt
         taken += 1
         advance(walk, state)
 
-    with mock.patch.object(Walk, "advance", interrupted):
+    with mock.patch.object(AdamState, "advance", interrupted):
         yield
 
 

@@ -109,7 +109,7 @@ class ClippedAdam(Method):
     def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = Levels(confidence=goal.confidence, gradient_tests=1, curvature_tested=False)
         state = State(ask=ask, levels=levels, w=start, watch=watch)
-        walk: Walk | None = None
+        adam: AdamState | None = None
         stop = Stop.FINISHED
         try:
             opening = max(1, int(ask.units_left * OPENING))
@@ -117,19 +117,19 @@ class ClippedAdam(Method):
             state.record("gradient norms", bands.units)
             units = ask.units_left // self.steps
             batches = ask.batched(self.batch(ask.problem.n))
-            walk = Walk(self, batches, units, first_clip(bands.value, bands.scale), start)
+            adam = AdamState(self, batches, units, first_clip(bands.value, bands.scale), start)
             for _ in range(self.steps):
-                walk.advance(state)
+                adam.advance(state)
         except BudgetExceeded:
             stop = Stop.OUT_OF_BUDGET
         except KeyboardInterrupt:
-            if walk is None or not self.interruptible:
+            if adam is None or not self.interruptible:
                 raise
             stop = Stop.INTERRUPTED
-        if walk is not None:
-            state.w = ask.problem.within_limit(walk.mean)
+        if adam is not None:
+            state.w = ask.problem.within_limit(adam.mean)
         outcome = state.outcome(stop)
-        return outcome if walk is None else walk.told(outcome)
+        return outcome if adam is None else adam.told(outcome)
 
 
 def first_clip(shares: Vector, scale: float) -> float:
@@ -149,7 +149,7 @@ def sizes(start: Vector, problem: Problem) -> Vector:
 
 @final
 @dataclass
-class Walk:
+class AdamState:
     """Steps with their running means, the clip, and the mean of the points in the tail."""
 
     method: ClippedAdam

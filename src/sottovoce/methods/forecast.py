@@ -123,6 +123,27 @@ class Forecaster(ABC):
         return Tolerance(gradient=gradient, curvature=max(usual, self.curvature(dry_run), _SMALLEST))
 
 
+class MeasuredForecaster(Forecaster):
+    """Of a method that measures its last point: it reaches what that measurement can certify."""
+
+    free: ClassVar[bool] = True
+    method: Any
+
+    @abstractmethod
+    def bound(self, dry_run: DryRun) -> float:
+        """The largest gradient that the measurement is expected to leave open."""
+
+    def forecast(self, dry_run: DryRun) -> Forecast:
+        self.method.require_possible(dry_run.problem, dry_run.goal)
+        return super().forecast(dry_run)
+
+    def reaches(self, dry_run: DryRun) -> bool:
+        tolerance = dry_run.goal.tolerance
+        assert tolerance is not None
+        assert tolerance.curvature is not None
+        return self.curvature(dry_run) <= tolerance.curvature and self.bound(dry_run) <= tolerance.gradient
+
+
 def just_tested(problem: Problem) -> Tolerance:
     """A wish whose curvature the structural floor just fails to promise, if any can be tested at all."""
     return Tolerance(gradient=1.0, curvature=max(-0.999 * problem.curvature_floor, _SMALLEST))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.adapt.coordinates import sharing
 from sottovoce.methods.adapt.descent import share
 from sottovoce.methods.expected import gradients, measurements, shown
-from sottovoce.methods.forecast import Costs, Forecast, Forecaster
+from sottovoce.methods.forecast import Costs, MeasuredForecaster
 from sottovoce.methods.measurement import curvature_in_doubt
 from sottovoce.queries import ColumnMoments, GradientNorm, Gram, Hessian
 from sottovoce.results.certificate import norm_bound, scalar_margin
@@ -25,24 +25,13 @@ _LEFT = 0.5
 
 @final
 @dataclass(frozen=True)
-class LearnedForecaster(Forecaster):
+class LearnedForecaster(MeasuredForecaster):
     """Moments, second moments, a gradient a step, and a measurement in the user's coordinates.
 
     Steps are priced as if asked in the user's coordinates: those they are asked in are not known before the
     moments are."""
 
     method: LearnedMethod
-    free: ClassVar[bool] = True
-
-    def forecast(self, dry_run: DryRun) -> Forecast:
-        self.method.require_possible(dry_run.problem, dry_run.goal)
-        return super().forecast(dry_run)
-
-    def reaches(self, dry_run: DryRun) -> bool:
-        tolerance = dry_run.goal.tolerance
-        assert tolerance is not None
-        assert tolerance.curvature is not None
-        return self.curvature(dry_run) <= tolerance.curvature and self._bound(dry_run) <= tolerance.gradient
 
     def curvature(self, dry_run: DryRun) -> float:
         if not curvature_in_doubt(dry_run.problem, dry_run.goal.tolerance):
@@ -63,7 +52,7 @@ class LearnedForecaster(Forecaster):
         noise += self._measured(dry_run)
         return Costs(steps=method.taken(dry_run.problem), noise=tuple(noise))
 
-    def _bound(self, dry_run: DryRun) -> float:
+    def bound(self, dry_run: DryRun) -> float:
         """What the measurement certifies where half the noise of the best step is left."""
         level = self.method.levels(dry_run.problem, dry_run.goal).gradient
         gradient, *others = self._measured(dry_run)

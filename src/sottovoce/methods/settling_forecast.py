@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.expected import bound_at_the_end, measurements, shown
-from sottovoce.methods.forecast import Costs, Forecast, Forecaster
+from sottovoce.methods.forecast import Costs, MeasuredForecaster
 from sottovoce.methods.majorizers import MajorizerShape
 from sottovoce.queries import Gram, GramDiagonal, Hessian
 
@@ -22,21 +22,10 @@ _FEATURES = {MajorizerShape.DENSE: Gram, MajorizerShape.DIAGONAL: GramDiagonal}
 
 @final
 @dataclass(frozen=True)
-class SettlingForecaster(Forecaster):
+class SettlingForecaster(MeasuredForecaster):
     """The majorizer, the steps, and a measurement of the last point."""
 
     method: SettlingMethod
-    free: ClassVar[bool] = True
-
-    def forecast(self, dry_run: DryRun) -> Forecast:
-        self.method.require_possible(dry_run.problem, dry_run.goal)
-        return super().forecast(dry_run)
-
-    def reaches(self, dry_run: DryRun) -> bool:
-        tolerance = dry_run.goal.tolerance
-        assert tolerance is not None
-        assert tolerance.curvature is not None
-        return self.curvature(dry_run) <= tolerance.curvature and self._bound(dry_run) <= tolerance.gradient
 
     def curvature(self, dry_run: DryRun) -> float:
         aside = self._aside(dry_run)
@@ -52,7 +41,7 @@ class SettlingForecaster(Forecaster):
         noise = (*self._steps(dry_run), *asked, *self._measured(dry_run))
         return Costs(steps=self.method.steps, noise=noise, majorizer=design.shape.value)
 
-    def _bound(self, dry_run: DryRun) -> float:
+    def bound(self, dry_run: DryRun) -> float:
         levels = self.method.levels(dry_run.problem, dry_run.goal)
         length = self.method.left * self._steps(dry_run)[0].norm
         return bound_at_the_end(dry_run, levels, self._measured(dry_run), length)
