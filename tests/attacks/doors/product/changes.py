@@ -93,7 +93,10 @@ def _fewer_rows(draw: Draw, table: Table, odd: Odd, persons: bool) -> Neighbours
 def _person_removed(draw: Draw, table: Table, odd: Odd, persons: bool) -> Neighbours:
     gone = table[draw.integers(len(table))].p
     here = tuple(odd(record) if record.p == gone else record for record in table)
-    there = tuple(record for record in table if record.p != gone) or table[:1]
+    there = tuple(record for record in table if record.p != gone)
+    if not there:  # somebody has to be left
+        there = (replace(table[0], number=len(table), p=gone + 1),)
+        here += there
     return Neighbours(here, there, frozenset(record.number for record in table if record.p == gone))
 
 
