@@ -65,9 +65,13 @@ compared by evidence. Before it, logarithms of gains are normal about the usual 
 _STRAIGHT = 0.5
 """How likely no column bends at all, before anything is seen."""
 
-_WHOLE, _SURELY = 1.6, 1.0
+_WHOLE, _SURELY = 1.6, 1.2
 """What a curve gains in all, in units of what its smoothest bends gain by one step: measured on Adult and two
 tables of R without privacy. And how many times its cost that is to be."""
+
+_LEAST_DEVIATION = 1.0
+"""Scores are taken to have at least this deviation where it is asked what noise costs: a fit that is told
+little cannot know that nothing is to be found."""
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(41)
 
@@ -136,7 +140,7 @@ class Gains:
         A S / (A + S), S being what is at stake: h/2 of the square of the scores, and what is gained."""
         problem, mu = ask.problem, math.sqrt(ask.mu_squared(max(1, ask.units_left)))
         moved = sensitivity_of(ask, Gradient(np.zeros(problem.dim))) / problem.influence
-        stake = 0.5 * self.bending.whole * deviation**2
+        stake = 0.5 * self.bending.whole * max(deviation, _LEAST_DEVIATION) ** 2
 
         def lost(count: int, gained: float) -> float:
             noise = (count * moved / mu) ** 2 + count * self.bending.scatter / problem.n
