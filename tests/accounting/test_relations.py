@@ -15,7 +15,8 @@ import sottovoce as sv
 from sottovoce.accounting import Gdp, Preset, Relation
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import composed, composed_otherwise
-from sottovoce.accounting.relations import filed
+from sottovoce.accounting.relations import filed, unit_of
+from sottovoce.errors import ParameterError
 from sottovoce.files import rebuilt
 
 ZERO_OUT = sv.Budget(1.0, 1e-6, relation="zero-out")
@@ -215,3 +216,11 @@ def test_zero_out_halves_the_noise_of_a_gradient_and_adds_to_that_of_a_value() -
     (gradient, value), (null_gradient, null_value) = scales(REPLACE_ONE), scales(ZERO_OUT)
     assert 0.5 <= null_gradient / gradient < 0.8
     assert null_value > value
+
+
+@pytest.mark.parametrize("given", [np.array([np.nan, 1.0]), None, 1, "replace"], ids=str)
+def test_what_names_no_relation_or_unit_is_refused_whatever_it_is(given: object) -> None:
+    with pytest.raises(ParameterError):
+        Relation.of(given)
+    with pytest.raises(ParameterError):
+        unit_of(given)

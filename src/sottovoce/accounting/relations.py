@@ -50,7 +50,7 @@ class Relation(StrEnum):
     def of(cls, given: object) -> Relation:
         """The relation that a user or a file names."""
         for relation in cls:
-            if given in (relation.value, relation.filed, relation.words()):
+            if isinstance(given, str) and given in (relation.value, relation.filed, relation.words()):
                 return relation
         raise ParameterError('relation must be "replace-one" or "zero-out".', argument="relation")
 
@@ -58,7 +58,7 @@ class Relation(StrEnum):
 def unit_of(given: object) -> str:
     """The unit that a user or a file names."""
     for unit in UNITS:
-        if given == unit:
+        if isinstance(given, str) and given == unit:
             return unit
     raise ParameterError('unit must be "record" or "person".', argument="unit")
 
