@@ -44,9 +44,11 @@ def read_weights(values: Any, n: int, cap: float, usable: Mask) -> Vector:
 
 def declared_class_weights(weights: object, labels: Sequence[Label]) -> tuple[float, ...]:
     """A weight for each label, from {label: weight}: 1 for those left out. Labels may be spelled as text."""
-    if isinstance(weights, str) or not isinstance(weights, Mapping):
+    if not isinstance(weights, Mapping):
         raise ParameterError(
-            _BALANCED if weights == "balanced" else "class_weight must be declared as {label: weight}."
+            _BALANCED
+            if isinstance(weights, str) and weights == "balanced"
+            else "class_weight must be declared as {label: weight}."
         )
     places = cells.codes(cells.one_by_one(weights), labels).tolist()
     if -1 in places or len(set(places)) < len(places):
