@@ -191,3 +191,8 @@ def test_the_outer_bins_hold_what_lies_beyond_the_band() -> None:
         band = Band(first, last, np.array([1.0, 0.0]), np.array([1.0, 0.0]))
         band = band if first > 0.0 else Band(first, last, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
         assert vector_distance(band, reach, REPLACE) == pytest.approx(2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(("lo", "hi"), [([-3.0, 0.0], [1.0, 2.0]), ([-2.0, -1.0], [0.0, 3.0])])
+def test_a_band_is_as_large_as_the_larger_of_its_ends(lo: list[float], hi: list[float]) -> None:
+    assert Band(-1.0, 1.0, np.array(lo), np.array(hi)).largest == 3.0

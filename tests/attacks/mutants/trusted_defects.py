@@ -265,6 +265,13 @@ CHARGES = (
         f"{LIES} -k wrong_bands",
     ),
     Mutant(
+        "a band as large as its highest number",
+        "trusted.bands:Band.largest",
+        "max(np.abs(self.lo).max(), np.abs(self.hi).max())",
+        "np.abs(self.hi).max()",
+        "tests/attacks/test_neighbours.py",
+    ),
+    Mutant(
         "score moment at half its slope",
         "privacy.charges:_scores",
         "(request.band.largest * request.law.heaviest) ** 2",
