@@ -269,7 +269,7 @@ CHARGES = (
         "trusted.bands:Band.largest",
         "max(np.abs(self.lo).max(), np.abs(self.hi).max())",
         "np.abs(self.hi).max()",
-        "tests/attacks/test_neighbours.py",
+        "tests/trusted/test_bands.py -k as_large",
     ),
     Mutant(
         "score moment at half its slope",
