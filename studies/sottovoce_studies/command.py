@@ -97,6 +97,7 @@ def reproduce(
     Example: sottovoce reproduce covtype --loss logistic --setting tight --methods majorize 2opt-ls
     """
     from sottovoce.cli import output as out
+    from sottovoce.cli.exits import Interrupted
     from sottovoce.errors import DataError
     from sottovoce_studies import terminal, words
     from sottovoce_studies.folder import write_all
@@ -118,7 +119,7 @@ def reproduce(
     if not render:
         try:
             study.run(show=out.is_watched())
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             typer.echo(
                 f"Interrupted. Finished runs are kept in {output}: the same command goes on.", err=True
             )
