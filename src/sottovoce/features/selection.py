@@ -66,8 +66,8 @@ _STRAIGHT = 0.5
 """How likely no column bends at all, before anything is seen."""
 
 _WHOLE, _SURELY = 1.6, 1.2
-"""What a curve gains in all, in units of what its smoothest bends gain by one step: measured on Adult and two
-tables of R without privacy. And how many times its cost that is to be."""
+"""What a curve gains in all, in units of what its smoothest bends gain by one step: measured on Adult and one
+table of R without privacy. And how many times its cost that is to be."""
 
 _LEAST_DEVIATION = 1.0
 """Scores are taken to have at least this deviation where it is asked what noise costs: a fit that is told

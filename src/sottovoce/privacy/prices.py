@@ -126,7 +126,7 @@ SEARCHES = frozenset({Backtrack})
 
 
 def require_known(query: Q, known: frozenset[type] = _KNOWN) -> Q:
-    """A query of the room `queries`: its bound has been proven, one brought by a method has not."""
+    """A query of the room `queries`, whose requests the base bounds; one brought by a method is refused."""
     if type(query) not in known:
         raise ParameterError("an oracle answers the queries of sottovoce.queries and no others.")
     return query
