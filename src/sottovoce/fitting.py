@@ -240,9 +240,9 @@ def fit(
             versions=versions(),
             **asdict(about),
         )
-        if oracle is None or held is None or reader.test is None:
+        if oracle is None or held is None:
             return trained
-        test = reader.test
+        test = reader.test(settled)
         people: dict[str, Any] = {"groups": test.keys, "persons": held.measured}
         measured = figures(trained, test.features, test.target, budget=kept, oracle=oracle, **people)
         said = () if result.simulated else (together(whole, training, kept, measured[0].n, unit),)
@@ -262,7 +262,14 @@ class _Reader:
     progress: bool
     client: Any = None
     parting: Parting | None = None
-    test: Table | None = None
+    held_out: tuple[Schema, Table] | None = None
+
+    def test(self, declared: Schema) -> Table:
+        """The rows held out, by the schema that the model ended with: others were read on the way to it."""
+        if self.held_out is None or self.held_out[0] != declared:
+            self.records(declared)
+        assert self.held_out is not None
+        return self.held_out[1]
 
     def records(self, declared: Schema) -> Records:
         table, aim, persons, how = self.table, self.aim, self.persons, self.how
@@ -275,7 +282,8 @@ class _Reader:
             held = tables.read_compact(table, declared, how)
             self.parting = self.parting or Parting.of(held, self.share, persons, how, self.simulate)
             if self.share:
-                held, self.test = held.split(self.parting.test)
+                held, test = held.split(self.parting.test)
+                self.held_out = declared, test
             return tables.training(held, aim, self.parting.trained, how)
 
 

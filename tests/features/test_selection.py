@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -335,3 +336,14 @@ def test_knots_that_are_kept_apart_are_within_the_range(bins: int, place: int) -
         column = curved(only, knots, (piled,), apart=True).columns[0]
         assert isinstance(column, Spline)
         assert len(column.knots) == knots
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_rows_held_out_are_read_by_the_schema_that_the_model_ended_with(bent: bool) -> None:
+    """Looks read the table by other schemas on the way, whether or not they find anything."""
+    seen = []
+    with mock.patch("sottovoce.fitting.figures", side_effect=lambda *given, **_: seen.append(given) or ()):
+        model = fitted(2_000, bent, evaluate=0.2)
+    (_, rows, _), *others = seen
+    assert not others
+    assert rows.shape == (400, len(model.result.weights))
