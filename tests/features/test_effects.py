@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data.schema import Numeric, Schema, Target
-from sottovoce.features.effects import POINTS, sparklines
+from sottovoce.data.schema import Categorical, Numeric, Schema, Target
+from sottovoce.features.effects import OTHER, POINTS, sparklines
 from sottovoce.report import render
 from tests.features.test_additive import SCHEMA, people
 
@@ -163,3 +163,28 @@ def test_rows_of_several_classes_have_a_score_each() -> None:
     told = model.explain_local(people(20))
     assert told.outputs == ("0", "1", "2")
     np.testing.assert_allclose(told.scores, model.decision_function(people(20)), rtol=1e-9, atol=1e-9)
+
+
+def test_records_without_a_declared_level_are_a_level_of_their_own() -> None:
+    """Of one declared level, the effect is its difference from all others; of several that nobody lacks, none
+    is added."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    country, sex = rng.choice(["here", "there"], 4_000, p=[0.8, 0.2]), rng.choice(["f", "m"], 4_000)
+    y = (rng.random(4_000) < np.where(country == "here", 0.7, 0.3)).astype(np.int64)
+    columns = (Categorical("country", ("here",)), Categorical("sex", ("f", "m")), Numeric("x", 0.0, 1.0))
+    model = sv.fit(
+        pa.table({"country": country, "sex": sex, "x": rng.random(4_000), "y": y}),
+        Schema(columns, Target("y", classes=(0, 1))),
+        epsilon=8.0,
+        delta=1e-6,
+        model="additive",
+        simulate=0,
+    )
+    found = {effect.column: effect for effect in model.effects()}
+    assert found["country"].levels == ("here", OTHER)
+    assert found["country"].importance > 0.3
+    assert abs(float(found["country"].shares @ found["country"].values)) < 1e-9
+    assert found["sex"].levels == ("f", "m")
+    assert f">{OTHER}</text>" in render(model.result, model.card())

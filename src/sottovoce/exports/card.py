@@ -48,7 +48,7 @@ def _called(pair: Surface) -> str:
 
 
 def _drawn(effect: Effect) -> DrawnEffect:
-    absent = [] if effect.is_curve or effect.marginal.missing is None else [effect.marginal.missing]
+    counted = effect.shares[: len(effect.marginal.shares)] if effect.is_curve else effect.shares
     return DrawnEffect(
         f"{effect.output}: {effect.column}" if effect.output else effect.column,
         () if effect.places is None else tuple(effect.places.tolist()),
@@ -57,5 +57,5 @@ def _drawn(effect: Effect) -> DrawnEffect:
         () if effect.noise is None else tuple(effect.noise.tolist()),
         effect.importance,
         effect.marginal.edges,
-        (*effect.marginal.shares, *absent),
+        tuple(counted.tolist()),
     )

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 POINTS = 101
 
+OTHER, _SURELY = "none of these", 4.0
+"""The level of records without any that is declared; listed beside several if surely there are such: by so
+many standard errors of their share."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -28,7 +32,8 @@ class Effect:
 
     `noise` is about how far the noise for privacy moves each value (sd), None where that is not known; the
     chance of the sample comes on top. `importance` is the standard deviation of the effect over the records,
-    as the marginal spreads them. `output` names the class whose score it is, where there are several."""
+    as the marginal spreads them: in `shares` over the levels, or the bins and what is missing. `output`
+    names the class whose score it is, where there are several."""
 
     column: str
     places: Vector | None
@@ -36,6 +41,7 @@ class Effect:
     values: Vector
     noise: Vector | None
     importance: float
+    shares: Vector
     marginal: Marginal
     output: str = ""
 
@@ -96,6 +102,7 @@ def effects(model: Model) -> tuple[Effect, ...]:
                         block @ own,
                         None if sd is None or np.isnan(sd).any() else sd,
                         importance,
+                        shown.shares,
                         by_name[column.name],
                         output,
                     )
@@ -232,10 +239,14 @@ class _Shown:
     def of(cls, column: Column, marginal: Marginal) -> _Shown:
         width, absent = len(column.features), () if marginal.missing is None else (marginal.missing,)
         counted = np.maximum([*marginal.shares, *absent], 0.0)
-        shares = counted / counted.sum() if counted.sum() > 0.0 else np.full(counted.size, 1 / counted.size)
         if not marginal.edges:
             levels = tuple(name.removeprefix(f"{column.name}=") for name in column.features)
-            return cls(None, levels, np.eye(width), np.eye(width), shares)
+            others = 0.0 if absent else max(1.0 - float(counted.sum()), 0.0)
+            rows = np.eye(width)
+            if width == 1 or others > _SURELY * marginal.noise * math.sqrt(width):
+                levels, counted = (*levels, OTHER), np.append(counted, others)
+                rows = np.vstack([rows, np.zeros(width)])
+            return cls(None, levels, rows, rows, _normalized(counted))
         assert isinstance(column, Number)
         edges = np.array(marginal.edges)
         places = np.linspace(edges[0], edges[-1], POINTS)
@@ -243,7 +254,12 @@ class _Shown:
         over = _with_absent(column.basis((edges[1:] + edges[:-1]) / 2.0), width)
         if absent:
             over = np.vstack([over, np.eye(1, width, width - 1)])
-        return cls(places, (), basis, over, shares)
+        return cls(places, (), basis, over, _normalized(counted))
+
+
+def _normalized(counted: Vector) -> Vector:
+    total = float(counted.sum())
+    return counted / total if total > 0.0 else np.full(counted.size, 1.0 / counted.size)
 
 
 def _with_absent(basis: Matrix, width: int) -> Matrix:

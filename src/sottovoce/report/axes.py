@@ -99,7 +99,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _steps(low: float, high: float) -> list[float]:
-    rough = (high - low) / 4.0
+    rough = (high - low) / 5.0
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough)
     count = range(math.ceil(low / step), math.floor(high / step) + 1)

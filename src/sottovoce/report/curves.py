@@ -18,6 +18,9 @@ SHOWN = 12
 _FOOT = 30.0
 """Height of the histogram below a curve."""
 
+_ROW, _NAMES, _WIDEST, _LONGEST = 19.0, 132.0, 40.0, 18
+"""Of levels: the height of a row, the width of names and of the largest share, and a name's most letters."""
+
 
 def curves(card: Card) -> str:
     """A figure a column, the most important first; after twelve, folded."""
@@ -58,11 +61,16 @@ def _figure(effect: DrawnEffect) -> str:
     return element("figure", chart + element("figcaption", spread))
 
 
-def _upright(effect: DrawnEffect) -> axes.Scale:
+def _ends(effect: DrawnEffect) -> tuple[float, float]:
+    """Of all values with their noise, and 0."""
     reach = [2.0 * sd for sd in effect.noise] or [0.0] * len(effect.values)
     low = min(value - sd for value, sd in zip(effect.values, reach, strict=True))
     high = max(value + sd for value, sd in zip(effect.values, reach, strict=True))
-    scale = axes.upward(min(low, 0.0), max(high, 0.0), logarithmic=False)
+    return min(low, 0.0), max(high, 0.0)
+
+
+def _upright(effect: DrawnEffect) -> axes.Scale:
+    scale = axes.upward(*_ends(effect), logarithmic=False)
     return axes.Scale(scale.low, scale.high, scale.start - _FOOT, scale.end)
 
 
@@ -83,22 +91,39 @@ def _curve(effect: DrawnEffect) -> str:
 
 
 def _levels(effect: DrawnEffect) -> str:
-    x, y = axes.across(len(effect.values)), _upright(effect)
-    marks = [_zero(y)]
+    """A row a level, so that its name can be read."""
+    x = _sideways(effect)
+    floor = axes.TOP + _ROW * len(effect.values)
+    marks = [element("line", class_="zero", x1=x.place(0.0), x2=x.place(0.0), y1=axes.TOP, y2=floor)]
+    for value in x.ticks():
+        at = x.place(value)
+        marks.append(element("line", class_="grid", x1=at, x2=at, y1=axes.TOP, y2=floor))
+        marks.append(element("text", number(value), class_="tick middle", x=at, y=floor + 17.0))
     most = max([*effect.shares, 1e-9])
     for step, (name, value) in enumerate(zip(effect.levels, effect.values, strict=True)):
-        at, top = x.place(step), _FOOT * max(effect.shares[step], 0.0) / most
-        floor = axes.HEIGHT - axes.BOTTOM
-        marks.append(element("rect", class_="share", x=at - 5.0, y=floor - top, width=10.0, height=top))
+        at, share = axes.TOP + _ROW * (step + 0.5), max(effect.shares[step], 0.0) / most
+        called = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        marks.append(element("text", text(called), class_="tick end", x=_NAMES - 8.0, y=at + 4.0))
+        long = _WIDEST * share
+        marks.append(element("rect", class_="share", x=_NAMES, y=at - 5.0, width=long, height=10.0))
         if effect.noise:
-            ends = y.place(value - 2.0 * effect.noise[step]), y.place(value + 2.0 * effect.noise[step])
-            marks.append(element("line", class_="whisker", x1=at, x2=at, y1=ends[0], y2=ends[1]))
+            ends = x.place(value - 2.0 * effect.noise[step]), x.place(value + 2.0 * effect.noise[step])
+            marks.append(element("line", class_="whisker", x1=ends[0], x2=ends[1], y1=at, y2=at))
         said = f"{name}: {number(value)}"
-        dot = element("circle", class_="dot", cx=at, cy=y.place(value), r=3.4)
+        dot = element("circle", class_="dot", cx=x.place(value), cy=at, r=3.4)
         marks.append(element("g", element("title", text(said)) + dot, class_="mark", data_tip=said))
-    frame = axes.frame(x, y, below=effect.name, beside="effect on the score", marks=())
+    below = "effect on the score"
+    marks.append(
+        element("text", below, class_="label middle", x=(_NAMES + x.end) / 2.0, y=floor + axes.BOTTOM - 6.0)
+    )
     names = ", ".join(effect.levels[:6])
-    return _svg(frame + "".join(marks), f"Effect of {effect.name} at {names}.")
+    return _svg("".join(marks), f"Effect of {effect.name} at {names}.", floor + axes.BOTTOM)
+
+
+def _sideways(effect: DrawnEffect) -> axes.Scale:
+    low, high = _ends(effect)
+    scale = axes.sideways(low, high, logarithmic=False)
+    return axes.Scale(scale.low, scale.high, _NAMES + _WIDEST + 6.0, scale.end)
 
 
 def _zero(y: axes.Scale) -> str:
@@ -120,8 +145,8 @@ def _places(points: Sequence[tuple[float, float]], x: axes.Scale, y: axes.Scale)
     return " ".join(f"{x.place(at):.1f},{y.place(value):.1f}" for at, value in points)
 
 
-def _svg(content: str, label: str) -> str:
-    view = f"0 0 {axes.WIDTH:g} {axes.HEIGHT:g}"
+def _svg(content: str, label: str, height: float = axes.HEIGHT) -> str:
+    view = f"0 0 {axes.WIDTH:g} {height:g}"
     return element("svg", content, class_="chart", viewBox=view, role="img", aria_label=label)
 
 
