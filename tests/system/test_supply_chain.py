@@ -104,4 +104,4 @@ def test_the_wheel_works_in_a_clean_environment() -> None:
     """No editable install and no development tools: imports, demo, fit, predict, evaluate, report, ledger."""
     done = subprocess.run([ROOT / "scripts" / "clean-install"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.rstrip().endswith("the wheel works in a clean environment")
+    assert done.stdout.rstrip().endswith(".whl works in a clean environment")
