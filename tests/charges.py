@@ -10,8 +10,8 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.losses import Loss
 from sottovoce.models.softmax_bounds import SLOPE, longest_residual
-from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.privacy.sensitivity import Facts, sensitivity
 from sottovoce.trusted import requests
 
 REPLACE_ONE = Relation.REPLACE_ONE
@@ -56,18 +56,18 @@ def gradient_at(
     loss: Loss, *, weight_norm: float, relation: Relation = REPLACE_ONE, **public: float
 ) -> float:
     known = facts(**public)  # type: ignore[arg-type]
-    return charge(vector_sum(loss, known, weight_norm), known, relation)
+    return sensitivity(vector_sum(loss, known, weight_norm), known, relation)
 
 
 def value_at(loss: Loss, *, weight_norm: float, relation: Relation = REPLACE_ONE, **public: float) -> float:
     known, w = facts(**public), np.array([weight_norm])  # type: ignore[arg-type]
     span = loss.value_span(*interval(loss, known, w))
-    return charge(requests.NumberSum(loss.law, span, w), known, relation)
+    return sensitivity(requests.NumberSum(loss.law, span, w), known, relation)
 
 
 def hessian_at(loss: Loss, *, weight_norm: float, relation: Relation = REPLACE_ONE, **public: float) -> float:
     known = facts(**public)  # type: ignore[arg-type]
-    return charge(_matrix_sum(loss, known, weight_norm), known, relation)
+    return sensitivity(_matrix_sum(loss, known, weight_norm), known, relation)
 
 
 def eigenvalue_at(
@@ -75,14 +75,14 @@ def eigenvalue_at(
 ) -> float:
     known = facts(**public)  # type: ignore[arg-type]
     asked = requests.SmallestEigenvalue(_matrix_sum(loss, known, weight_norm), np.zeros((1, 1)))
-    return charge(asked, known, relation)
+    return sensitivity(asked, known, relation)
 
 
 def drops(loss: Loss, steps: Vector, *, relation: Relation = REPLACE_ONE, **public: float) -> float:
     """Of steps over their lengths."""
     known, lengths = facts(**public), np.linalg.norm(steps, axis=1)  # type: ignore[arg-type]
     asked = requests.StepDrops(loss.law, steepest(loss), np.zeros(1), steps, lengths)
-    return charge(asked, known, relation)
+    return sensitivity(asked, known, relation)
 
 
 def line(
@@ -91,7 +91,7 @@ def line(
     """Along a direction of this length."""
     known = facts(**public)  # type: ignore[arg-type]
     asked = requests.LineDrops(loss.law, steepest(loss), np.zeros(1), np.array([length]), np.asarray(lengths))
-    return charge(asked, known, relation)
+    return sensitivity(asked, known, relation)
 
 
 def softmax_gradient(
@@ -99,22 +99,22 @@ def softmax_gradient(
 ) -> float:
     """Where no two scores of a row are further apart than `reach`."""
     asked = requests.ClassVector(np.zeros(1), longest_residual(reach, classes))
-    return charge(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
+    return sensitivity(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
 
 
 def softmax_hessian(*, relation: Relation = REPLACE_ONE, **public: float) -> float:
-    return charge(requests.ClassMatrix(np.zeros(1)), facts(**public, outputs=3), relation)  # type: ignore[arg-type]
+    return sensitivity(requests.ClassMatrix(np.zeros(1)), facts(**public, outputs=3), relation)  # type: ignore[arg-type]
 
 
 def softmax_eigenvalue(*, relation: Relation = REPLACE_ONE, **public: float) -> float:
     asked = requests.SmallestEigenvalue(requests.ClassMatrix(np.zeros(1)), np.zeros((1, 1)))
-    return charge(asked, facts(**public, outputs=3), relation)  # type: ignore[arg-type]
+    return sensitivity(asked, facts(**public, outputs=3), relation)  # type: ignore[arg-type]
 
 
 def softmax_drops(steps: Vector, classes: int, *, relation: Relation = REPLACE_ONE, **public: float) -> float:
     """Of steps over their lengths."""
     asked = requests.ClassSteps(SLOPE, np.zeros(1), steps, np.linalg.norm(steps, axis=1))
-    return charge(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
+    return sensitivity(asked, facts(**public, outputs=classes), relation)  # type: ignore[arg-type]
 
 
 def steepest(loss: Loss) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sottovoce.data.schema import Schema
 from sottovoce.errors import DataError, ParameterError
-from sottovoce.estimators.scaling import row_products
+from sottovoce.estimators.unit_ball import row_products
 from sottovoce.files import read_json, require_unchanged, text_of, with_checksum, write
 from sottovoce.report.notebook import ShownModel
 from sottovoce.results.result import NO_FINDINGS, Result

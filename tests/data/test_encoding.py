@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import sottovoce as sv
+from sottovoce.data import csv_files, sources
 from sottovoce.data import files as tables
-from sottovoce.data import sources, textfiles
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.schema import Categorical, Numeric, Target
 from tests.strategies import attack
@@ -226,7 +226,7 @@ def test_a_file_is_read_as_the_frame_it_holds(
 ) -> None:
     """In chunks of a few rows, so that their seams are met."""
     monkeypatch.setattr(sources, "PARQUET_BATCH_ROWS", 2)
-    monkeypatch.setattr(textfiles, "CSV_BLOCK_BYTES", 120)
+    monkeypatch.setattr(csv_files, "CSV_BLOCK_BYTES", 120)
     path = written(tmp_path, kind)
     table = tables.read(path, SCHEMA)
     assert np.array_equal(table.features, encoded(FRAME))

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import application
+from sottovoce.data.csv_files import with_points
 from sottovoce.data.dates import spelled_as
 from sottovoce.data.encoding import encoded_table
 from sottovoce.data.files import read
 from sottovoce.data.schema import Categorical, DatePart, Numeric, Schema, Target
-from sottovoce.data.textfiles import with_points
 from sottovoce.errors import DataError, ParameterError
 
 SCHEMA = Schema((Numeric("x", 0.0, 10.0), Categorical("c", ("a", "b,5"))), Target("y", ("no", "yes")))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.data import lines, textfiles
+from sottovoce.data import csv_files, lines
 from sottovoce.data.lines import LineReader
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
 from sottovoce.errors import DataError
@@ -78,7 +78,7 @@ def test_where_a_block_ends_changes_nothing(
         for line in pair
     ]
     whole = read(tmp_path, mixed, invalid="zero")
-    monkeypatch.setattr(textfiles, "CSV_BLOCK_BYTES", size)
+    monkeypatch.setattr(csv_files, "CSV_BLOCK_BYTES", size)
     cut = read(tmp_path, mixed, invalid="zero")
     assert all(np.array_equal(cut[part], held) for part, held in whole.items())
 

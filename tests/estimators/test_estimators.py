@@ -24,7 +24,7 @@ import sottovoce as sv
 from sottovoce.accounting.budget import declared_delta
 from sottovoce.data.schema import Categorical, Numeric
 from sottovoce.datasets import covertype
-from sottovoce.estimators.scaling import into_unit_ball, shrinkage
+from sottovoce.estimators.unit_ball import into_unit_ball, shrinkage
 from sottovoce.privacy.noise import SimulatedNoise
 from tests.doubles import Recorder, Replay
 from tests.strategies import attack

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import sottovoce as sv
-from sottovoce.estimators.scaling import into_unit_ball
+from sottovoce.estimators.unit_ball import into_unit_ball
 from tests.attacks.doors.probes import BUDGET, Look, rows_of
 
 

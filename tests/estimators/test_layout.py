@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import sottovoce as sv
-from sottovoce.estimators.scaling import into_unit_ball, row_products
+from sottovoce.estimators.unit_ball import into_unit_ball, row_products
 
 RNG = np.random.default_rng(5)
 LAYOUTS = {

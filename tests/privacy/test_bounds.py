@@ -11,7 +11,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from sottovoce.privacy.charges import charge, norm_above
+from sottovoce.privacy.sensitivity import norm_above, sensitivity
 from tests import charges, problems
 
 W = np.array([3.0, -1.0, 0.5, 2.0, -4.0])
@@ -84,7 +84,8 @@ def test_an_error_of_each_sum_is_charged_on_both_sides() -> None:
         "line": bounds.line_drops(W, STEPS[1], np.ones(1)),
     }
     added = {
-        name: charge(asked, coarse, Relation.REPLACE_ONE) - charge(asked, exact, Relation.REPLACE_ONE)
+        name: sensitivity(asked, coarse, Relation.REPLACE_ONE)
+        - sensitivity(asked, exact, Relation.REPLACE_ONE)
         for name, asked in requests.items()
     }
     assert min(added.values()) >= 2.0 * (1.0 - 1e-6), added

@@ -11,9 +11,9 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.accounting.events import GaussianEvent, QueryKind
-from sottovoce.privacy.charges import norm_above
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
+from sottovoce.privacy.sensitivity import norm_above
 from sottovoce.queries import Gradient
 from tests import charges
 

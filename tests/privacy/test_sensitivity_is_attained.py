@@ -12,7 +12,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.data.records import Records
 from sottovoce.losses import Kind, Logistic, Loss, Savage, Sigmoid
 from sottovoce.models.linear import Risk
-from sottovoce.privacy.charges import charge
+from sottovoce.privacy.sensitivity import sensitivity
 from sottovoce.trusted import requests
 from tests import charges
 from tests.plain import (
@@ -139,9 +139,9 @@ def test_orthogonal_rows_attain_the_gram_bound():
     a, b = np.array([[2.0, 0.0], [0.3, 0.1]]), np.array([[0.0, 2.0], [0.3, 0.1]])
     facts = charges.facts(radius=2.0, n=2)
     move = float(np.linalg.norm(a.T @ a - b.T @ b)) / 2
-    assert move == pytest.approx(charge(requests.Gram(), facts, charges.REPLACE_ONE), rel=1e-9)
+    assert move == pytest.approx(sensitivity(requests.Gram(), facts, charges.REPLACE_ONE), rel=1e-9)
     diagonal = float(np.linalg.norm(np.diag(a.T @ a - b.T @ b))) / 2
-    assert diagonal == pytest.approx(charge(requests.Squares(), facts, charges.REPLACE_ONE), rel=1e-9)
+    assert diagonal == pytest.approx(sensitivity(requests.Squares(), facts, charges.REPLACE_ONE), rel=1e-9)
 
 
 def test_opposite_records_attain_every_bound_on_trial_values(loss):

@@ -68,7 +68,7 @@ def test_one_gradient_enters_the_base_and_rooms_that_only_propose(base: ModuleTy
     path = {(file, name) for file, name, _ in base.gradient_path()["path"]}
     assert {
         ("privacy/oracle.py", "Oracle.ask"),
-        ("privacy/charges.py", "_vector"),
+        ("privacy/sensitivity.py", "_vector"),
         ("trusted/bands.py", "vector_distance"),
         ("kernels/sums.py", "LinearSums.answer"),
         ("kernels/compiled/block_sums.py", "_dense_tangent"),

@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.losses import Logistic
-from sottovoce.privacy.charges import charge
+from sottovoce.privacy.sensitivity import sensitivity
 from sottovoce.trusted import example_requests, requests
 from sottovoce.trusted.bands import Band, Span
 from tests.charges import facts
@@ -37,5 +37,5 @@ REQUESTS = [
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
 def test_what_replacement_costs_covers_zero_out_unless_a_sum_is_one_sided(request_: requests.Request) -> None:
     known = facts(radius=1.0, n=10)
-    replaced, left_out = (charge(request_, known, relation) for relation in Relation)
+    replaced, left_out = (sensitivity(request_, known, relation) for relation in Relation)
     assert request_.one_sided is (left_out > replaced * (1.0 + 1e-9))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 from sottovoce.autodiff.problem import ClippedProblem
 from sottovoce.errors import ParameterError
 from sottovoce.models.bounds import Bounds
-from sottovoce.privacy.charges import norm_above
+from sottovoce.privacy.sensitivity import norm_above
 from sottovoce.trusted.bands import Span
 from sottovoce.trusted.example_requests import (
     ClippedGradients,

@@ -17,8 +17,8 @@ from sottovoce.autodiff.fused import REACH
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels.sums import checked_weights
-from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.privacy.sensitivity import Facts, sensitivity
 from sottovoce.trusted import example_requests, requests
 from sottovoce.trusted.requests import Sums
 
@@ -95,7 +95,7 @@ class ExampleSums(Sealed, Sums):
     def sensitivity(self, request: requests.Request, relation: Relation) -> float:
         if not isinstance(getattr(request, "of", request), requests.ExampleRequest):
             raise _refused(request)
-        return charge(request, self.facts, relation)
+        return sensitivity(request, self.facts, relation)
 
     def answer(self, request: requests.Request) -> Any:
         match request:

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, final
 
+from sottovoce.data.csv_files import csv_chunks, csv_names, with_points
 from sottovoce.data.filesets import files_of, is_files, is_parquet
 from sottovoce.data.frames import Dataframe
 from sottovoce.data.options import AS_WRITTEN, ReadOptions
-from sottovoce.data.textfiles import csv_chunks, csv_names, with_points
 from sottovoce.errors import BLANK, DataError, ParameterError, meant
 from sottovoce.machine import memory_told
 

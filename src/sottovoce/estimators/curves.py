@@ -13,7 +13,7 @@ from sottovoce.data.encoding import encoded_table
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.errors import ParameterError
-from sottovoce.estimators.scaling import row_products
+from sottovoce.estimators.unit_ball import row_products
 from sottovoce.features.additive import Additive
 from sottovoce.features.curves import MODELS, may_bend
 from sottovoce.features.marginals import coded

@@ -20,9 +20,9 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimators import declarations as declared
 from sottovoce.estimators.curves import LINEAR, CurvedRows, Curves, declared_columns, declared_model
 from sottovoce.estimators.publishing import Publishable, require_at_hand
-from sottovoce.estimators.scaling import into_unit_ball, row_products
 from sottovoce.estimators.summaries import Summarized
 from sottovoce.estimators.surroundings import warn_of_outer_fit
+from sottovoce.estimators.unit_ball import into_unit_ball, row_products
 from sottovoce.losses import Logistic, Loss
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk

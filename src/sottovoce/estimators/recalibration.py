@@ -25,7 +25,7 @@ from sottovoce.data.filesets import state_of
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.records import Records
 from sottovoce.errors import ParameterError
-from sottovoce.estimators.scaling import row_products
+from sottovoce.estimators.unit_ball import row_products
 from sottovoce.losses import Logistic
 from sottovoce.models.linear import Risk
 from sottovoce.regularizers import L2

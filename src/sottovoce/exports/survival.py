@@ -54,7 +54,7 @@ def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
     ends are those of log S."""
     from scipy import special
 
-    from sottovoce.results.inference.estimate import OneStep
+    from sottovoce.results.inference.standard_errors import OneStep
     from sottovoce.results.inference.terms import coded
 
     target = model.schema.target

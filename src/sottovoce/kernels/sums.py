@@ -21,8 +21,8 @@ from sottovoce.data.records import Records
 from sottovoce.data.sealed import Sealed
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import influence, passes
-from sottovoce.privacy.charges import Facts, charge
 from sottovoce.privacy.rounding import Arithmetic
+from sottovoce.privacy.sensitivity import Facts, sensitivity
 from sottovoce.problem import require_matrix_fits
 from sottovoce.queries.preconditioner import Preconditioner
 from sottovoce.trusted import requests
@@ -110,7 +110,7 @@ class RowSums(Sealed, Sums):
         )
 
     def sensitivity(self, request: requests.Request, relation: Relation) -> float:
-        return charge(request, self.facts, relation)
+        return sensitivity(request, self.facts, relation)
 
     @property
     def _target_reach(self) -> float:

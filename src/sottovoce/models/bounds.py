@@ -17,7 +17,7 @@ import numpy as np
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.errors import TIGHT, ParameterError
-from sottovoce.privacy.charges import Facts, charge, norm_above
+from sottovoce.privacy.sensitivity import Facts, norm_above, sensitivity
 from sottovoce.problem import Calibration
 from sottovoce.trusted import requests
 
@@ -142,7 +142,7 @@ class Bounds(ABC):
 
     def charged(self, request: Request) -> float:
         """What such a request will cost."""
-        return charge(request, self.facts, self.relation)
+        return sensitivity(request, self.facts, self.relation)
 
     @cached_property
     def facts(self) -> Facts:
@@ -179,7 +179,7 @@ class Bounds(ABC):
         if self.calibration is Calibration.TIGHT:
             return charged
         exact = replace(self.facts, arithmetic=replace(self.arithmetic, radius=0.0))
-        distance = charge(request, exact, self.relation)
+        distance = sensitivity(request, exact, self.relation)
         return max(charged, self._stated(distance, paper) + (charged - distance))
 
     def _stated(self, tight: float, paper: float) -> float:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from sottovoce.errors import ParameterError
 from sottovoce.models.bounds import Bounds
-from sottovoce.privacy.charges import norm_above
-from sottovoce.privacy.class_charges import SPREAD
+from sottovoce.privacy.sensitivity import norm_above
+from sottovoce.privacy.softmax_sensitivity import SPREAD
 from sottovoce.trusted import requests
 from sottovoce.trusted.bands import Span
 

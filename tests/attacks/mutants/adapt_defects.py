@@ -185,7 +185,7 @@ ADAPT = (
     ),
     Mutant(
         "counts of residuals charged as if records were zeroed out",
-        "privacy.charges:_shares",
+        "privacy.sensitivity:_shares",
         "bands.moment_distance(facts.weight, relation)",
         "facts.weight",
         "tests/privacy/test_residual_bands.py -k neighbour",

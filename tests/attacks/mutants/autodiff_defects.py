@@ -38,7 +38,7 @@ CLIPPING = (
     ),
     Mutant(
         "change of a gradient charged as if a record were added",
-        "privacy.example_charges:_changes",
+        "privacy.example_sensitivity:_changes",
         "request.limit",
         "0.5 * request.limit",
         SENSITIVITY,
@@ -59,14 +59,14 @@ CLIPPING = (
     ),
     Mutant(
         "clipped gradient charged as if a record were added",
-        "privacy.example_charges:_gradients",
+        "privacy.example_sensitivity:_gradients",
         "request.limit",
         "0.5 * request.limit",
         SENSITIVITY,
     ),
     Mutant(
         "products of a module's Hessian charged as if a record were added",
-        "privacy.example_charges:_products",
+        "privacy.example_sensitivity:_products",
         "request.limit",
         "0.5 * request.limit",
         SENSITIVITY,
@@ -85,14 +85,14 @@ _CLIPPED = "tests/autodiff/test_clipped_queries.py"
 FOUND_CLIPS = (
     Mutant(
         "a clipped gradient charged without its count",
-        "privacy.example_charges:_counted",
+        "privacy.example_sensitivity:_counted",
         "request.limit * math.hypot(1.0, request.weight / 2.0)",
         "request.limit",
         f"{_CLIPPED} -k attained",
     ),
     Mutant(
         "a clipped gradient charged as if a record were added",
-        "privacy.example_charges:_within",
+        "privacy.example_sensitivity:_within",
         "bands.ball_distance(longest, relation)",
         "longest",
         f"{_CLIPPED} -k replacing",
@@ -120,7 +120,7 @@ FOUND_CLIPS = (
     ),
     Mutant(
         "bands of gradient norms charged as one number",
-        "privacy.example_charges:_shares",
+        "privacy.example_sensitivity:_shares",
         "bands.moment_distance(1.0, relation)",
         "1.0",
         f"{_CLIPPED} -k attained",

@@ -172,7 +172,7 @@ BASE = (
     ),
     Mutant(
         "means of rows as if two could not point apart",
-        "privacy.charges:_means",
+        "privacy.sensitivity:_means",
         "bands.ball_distance(facts.influence, relation)",
         "0.5 * bands.ball_distance(facts.influence, relation)",
         "tests/attacks/test_neighbours.py -k climbing_finds",

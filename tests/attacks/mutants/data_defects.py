@@ -217,7 +217,7 @@ MATRICES = (
 BOUNDS = (
     Mutant(
         "sensitivity over n + 1",
-        "privacy.charges:over_n",
+        "privacy.sensitivity:over_n",
         "distance / facts.n * ROUND_UP",
         "distance / (facts.n + 1)",
         f"{ATTAINED} -k gram",
@@ -231,21 +231,21 @@ BOUNDS = (
     ),
     Mutant(
         "value difference: factor 2 dropped",
-        "privacy.example_charges:_line",
+        "privacy.example_sensitivity:_line",
         "request.steepest * length",
         "0.5 * request.steepest * length",
         "tests/autodiff/test_torch_persons.py -k past_the_bound",
     ),
     Mutant(
         "trials counted once",
-        "privacy.example_charges:_steps",
+        "privacy.example_sensitivity:_steps",
         "norm_above(lengths)",
         "float(np.max(lengths))",
         "tests/autodiff/test_sensitivity.py -k paid_for",
     ),
     Mutant(
         "softmax Hessian halved",
-        "privacy.class_charges",
+        "privacy.softmax_sensitivity",
         "SPREAD = 0.5",
         "SPREAD = 0.25",
         f"{ATTAINED} -k softmax_records",

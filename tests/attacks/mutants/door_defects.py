@@ -73,7 +73,7 @@ READERS = (
     ),
     Mutant(
         "rows shrunk in the precision that one of them gave all",
-        "estimators.scaling:into_unit_ball",
+        "estimators.unit_ball:into_unit_ball",
         "np.multiply(X[span], factors[span, None], out=shrunk[span], dtype=np.float64, casting='unsafe')",
         "np.multiply(X[span], factors[span, None], out=shrunk[span], dtype=X.dtype, casting='unsafe')",
         "tests/estimators/test_float32.py",
@@ -143,7 +143,7 @@ READERS = (
     ),
     Mutant(
         "the decimal mark is guessed from the records",
-        "data.textfiles:with_points",
+        "data.csv_files:with_points",
         "[_with_point(word) for word in coded.dictionary.to_pylist()]",
         "[word if b'1.5' in coded.dictionary.to_pylist() else _with_point(word) "
         "for word in coded.dictionary.to_pylist()]",

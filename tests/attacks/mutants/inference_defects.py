@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.attacks.mutants.harness import Mutant
 
 SCORES = "tests/models/test_scores.py"
-ESTIMATE = "tests/results/inference/test_estimate.py"
+ESTIMATE = "tests/results/inference/test_standard_errors.py"
 SUMMARY = "tests/results/inference/test_summary.py"
 NOISE = "tests/results/inference/test_coefficient_noise.py"
 STEPS = "tests/results/inference/test_step_noise.py"
@@ -14,42 +14,42 @@ STEPS = "tests/results/inference/test_step_noise.py"
 ERRORS = (
     Mutant(
         "errors without the gradient's noise",
-        "results.inference.estimate:OneStep.still",
+        "results.inference.standard_errors:OneStep.still",
         "self.findings.gradient_scale ** 2",
         "0.0",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "errors without the Hessian's noise",
-        "results.inference.estimate:OneStep.noise",
+        "results.inference.standard_errors:OneStep.noise",
         "0.5 * self.findings.hessian_scale ** 2",
         "0.0",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "errors without the sample",
-        "results.inference.estimate:OneStep.sampling",
+        "results.inference.standard_errors:OneStep.sampling",
         "self.scores.value / self.findings.n",
         "self.scores.value / self.findings.n ** 2",
         f"{ESTIMATE} -k normal",
     ),
     Mutant(
         "degrees of freedom without the Hessian's noise",
-        "results.inference.estimate:OneStep.errors",
+        "results.inference.standard_errors:OneStep.errors",
         "2.0 * found.hessian_scale ** 2",
         "0.0 * found.hessian_scale ** 2",
         f"{ESTIMATE} -k degrees",
     ),
     Mutant(
         "degrees of freedom without the noise of the scores",
-        "results.inference.estimate:OneStep.errors",
+        "results.inference.standard_errors:OneStep.errors",
         "self.scores.strays(a) / found.n ** 2",
         "self.scores.strays(a) / found.n ** 4",
         f"{ESTIMATE} -k degrees",
     ),
     Mutant(
         "errors without what a hidden direction may hold",
-        "results.inference.estimate:OneStep._with_undone",
+        "results.inference.standard_errors:OneStep._with_undone",
         "self._sandwich(self.still + self.noise) + self.assumed",
         "self._sandwich(self.still + self.noise)",
         f"{ESTIMATE} -k hidden_direction",
@@ -63,14 +63,14 @@ ERRORS = (
     ),
     Mutant(
         "a Hessian that changed left out of errors",
-        "results.inference.estimate:OneStep.covariance",
+        "results.inference.standard_errors:OneStep.covariance",
         "self.change * self.displacement",
         "0.0 * self.displacement",
         f"{ESTIMATE} -k changed",
     ),
     Mutant(
         "a coefficient determined by what was assumed",
-        "results.inference.estimate:OneStep.determined",
+        "results.inference.standard_errors:OneStep.determined",
         "assumed <= _ASSUMED * every",
         "assumed <= every",
         f"{ESTIMATE} -k hidden_direction",

@@ -83,7 +83,7 @@ LIMITS = (
     ),
     Mutant(
         "bound of a limited softmax gradient once the limit instead of twice",
-        "privacy.class_charges:_vector",
+        "privacy.softmax_sensitivity:_vector",
         "bands.ball_distance(limit * facts.influence, relation)",
         "bands.ball_distance(0.5 * limit * facts.influence, relation)",
         f"{_LIMITED} -k limited_softmax",

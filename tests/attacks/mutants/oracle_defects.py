@@ -164,7 +164,7 @@ ARGUMENTS = (
     ),
     Mutant(
         "a norm whose squares underflow",
-        "privacy.charges:norm_above",
+        "privacy.sensitivity:norm_above",
         "math.nextafter(largest * float(np.linalg.norm(v / largest)) * (1.0 + 2.0 ** (-40)), math.inf)",
         "float(np.linalg.norm(v)) * (1.0 + 2.0 ** (-40))",
         f"{_ARGUMENTS} -k norm",

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import special
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.results.inference.estimate import OneStep
 from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.standard_errors import OneStep
 from sottovoce.results.inference.summary import Coefficient
 from sottovoce.results.inference.terms import UserTerms, coded
 

@@ -19,8 +19,8 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.queries import Moments
 from sottovoce.results.inference.allotment import Allotment, curvature_ceiling, typical_curvature
 from sottovoce.results.inference.coordinates import standardized
-from sottovoce.results.inference.estimate import OneStep
 from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.standard_errors import OneStep
 from sottovoce.results.inference.terms import INTERCEPT, UserTerms, coded
 
 if TYPE_CHECKING:

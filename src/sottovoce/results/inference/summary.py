@@ -12,8 +12,8 @@ from scipy import special
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.results.inference.design import Group
-from sottovoce.results.inference.estimate import OneStep
 from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.standard_errors import OneStep
 from sottovoce.results.inference.terms import INTERCEPT, Coding, UserTerms, checked_within, coded
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What requests about softmax probabilities must be charged for; `charges` is for one number a record."""
+"""Sensitivities of requests about softmax probabilities; `sensitivity` is for one number a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.privacy.charges import (
+from sottovoce.privacy.rounding import FEW, gamma
+from sottovoce.privacy.sensitivity import (
     Facts,
     eigenvalue_rounding,
     line_drops,
@@ -16,7 +17,6 @@ from sottovoce.privacy.charges import (
     score_rounding,
     step_drops,
 )
-from sottovoce.privacy.rounding import FEW, gamma
 from sottovoce.trusted import bands, requests
 from sottovoce.trusted.bands import ROUND_UP
 
@@ -94,7 +94,7 @@ def _as_computed(largest: float, facts: Facts) -> float:
     return largest * (1.0 + gamma(4.0 * (facts.outputs + FEW)))
 
 
-CLASS_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
+SOFTMAX_SENSITIVITIES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     requests.ClassVector: _vector,
     requests.ClassNumber: _number,
     requests.ClassMatrix: _matrix,

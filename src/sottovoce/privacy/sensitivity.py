@@ -1,4 +1,4 @@
-"""What a request must be charged for: how far one record moves the answer, Delta, and what summing adds, 2E.
+"""The sensitivity of a request: how far one record moves the answer, Delta, and what summing adds, 2E.
 
 Every formula is of public facts about the rows and of the request's own band. The clamped contribution as
 computed is what counts, and no other record's bits depend on the replaced one: so how margins and laws round
@@ -64,21 +64,21 @@ class Facts:
         return Reach(far, near, offset, self.arithmetic.margin_error(norm))
 
 
-def charge(request: requests.Request, facts: Facts, relation: Relation) -> float:
+def sensitivity(request: requests.Request, facts: Facts, relation: Relation) -> float:
     """The sensitivity of a request about records of these facts: of its shape alone."""
     _require_finite(request)
     of = getattr(request, "of", request)
     if isinstance(of, requests.ClassRequest):
-        from sottovoce.privacy.class_charges import CLASS_CHARGES
+        from sottovoce.privacy.softmax_sensitivity import SOFTMAX_SENSITIVITIES
 
-        return CLASS_CHARGES[type(request)](request, facts, relation)
+        return SOFTMAX_SENSITIVITIES[type(request)](request, facts, relation)
     if isinstance(of, requests.ExampleRequest):
-        from sottovoce.privacy.example_charges import EXAMPLE_CHARGES
+        from sottovoce.privacy.example_sensitivity import EXAMPLE_SENSITIVITIES
 
-        return EXAMPLE_CHARGES[type(request)](request, facts, relation)
-    if type(request) not in _CHARGES:
+        return EXAMPLE_SENSITIVITIES[type(request)](request, facts, relation)
+    if type(request) not in _SENSITIVITIES:
         raise ParameterError(f"{type(request).__name__} is no request about records.")
-    return _CHARGES[type(request)](request, facts, relation)
+    return _SENSITIVITIES[type(request)](request, facts, relation)
 
 
 def over_n(distance: float, facts: Facts, rounding: float) -> float:
@@ -264,7 +264,7 @@ def spectral_above(steps: Matrix) -> float:
     return min(frobenius, frobenius * (found + 2.0**-40) * ROUND_UP)
 
 
-_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
+_SENSITIVITIES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     requests.VectorSum: _vector,
     requests.VectorChange: _change,
     requests.NumberSum: _number,

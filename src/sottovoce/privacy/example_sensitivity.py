@@ -1,4 +1,4 @@
-"""What requests about clipped examples must be charged for; `charges` is for rows and their laws.
+"""Sensitivities of requests about clipped examples; `sensitivity` is for rows and their laws.
 
 A term depends on its example, its place and public numbers alone, and is cut in float64 after all rounding,
 so only sums can err. Terms no longer than c may point anywhere: two of them lie 2c apart. A person's examples
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.privacy.charges import Facts, eigenvalue_rounding, norm_above, over_n
+from sottovoce.privacy.sensitivity import Facts, eigenvalue_rounding, norm_above, over_n
 from sottovoce.trusted import bands, example_requests, requests
 
 ABOVE = 1.0 + 2.0**-40
@@ -82,7 +82,7 @@ def _line(request: example_requests.LossLine, facts: Facts, relation: Relation) 
     return _within(request.steepest * length * ABOVE, facts, relation)
 
 
-EXAMPLE_CHARGES: dict[type, Callable[[Any, Facts, Relation], float]] = {
+EXAMPLE_SENSITIVITIES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     example_requests.ClippedGradients: _gradients,
     example_requests.CountedGradients: _counted,
     example_requests.GradientChanges: _changes,
