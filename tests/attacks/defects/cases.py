@@ -190,6 +190,8 @@ def searches(name: str, seed: int) -> str:
 
 
 def figures(name: str, seed: int) -> str:
+    """Neighbours in which one record gets the other label, the opposite row or both: some of them move a
+    merit from one end to the other, whatever the model says of the record."""
     X, y, other_X, other_y = arrays(seed)
     kind = "regressor" if name == "absolute error" else "classifier"
     model = ESTIMATORS[kind]().fit(X, y)
@@ -197,7 +199,17 @@ def figures(name: str, seed: int) -> str:
     def measured(X: Any, y: Any) -> Any:
         return FIGURES[name](model, X, y, budget=sv.Budget(1.0, 1e-5), simulate=0)
 
-    return coupled(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)
+    def with_record(place: int, side: float, label: int) -> tuple[Any, Any]:
+        rows, labels = X.copy(), y.copy()
+        rows[place], labels[place] = side * np.sign(model.coef_).ravel(), label
+        return rows, labels
+
+    found = [coupled(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)]
+    for place in range(2):
+        held = [with_record(place, *each) for each in itertools.product((9.0, -9.0), (1, -1))]
+        for one, two in itertools.pairwise(held):
+            found.append(coupled(partial(measured, *one), partial(measured, *two), seed))
+    return " ".join(found)
 
 
 COLUMNS: dict[str, Any] = {
