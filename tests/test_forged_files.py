@@ -156,3 +156,26 @@ def test_a_schema_that_is_none_is_refused_by_one_clean_error(
         Schema.load(tmp_path / f"schema{suffix}")
     with pytest.raises(sv.errors.ParameterError):
         Schema.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "nope"},
+        {"shares": [0.5]},
+        {"shares": []},
+        {"edges": []},
+        {"edges": [1.0] * 65},
+        {"noise": -1.0},
+        {"noise": float("nan")},
+        {"missing": 0.1},
+    ],
+    ids=str,
+)
+def test_marginals_that_do_not_fit_their_column_are_refused(data: Path, change: dict[str, Any]) -> None:
+    schema = Schema((Numeric("age", 18, 98), Categorical("region", ("north", "south"))), TWO.target)
+    raw = filed(data, schema, model="additive", method="adapt", evaluate=0.0, simulate=0)
+    Model.from_dict(copy.deepcopy(raw))
+    raw["marginals"][0] |= change
+    with pytest.raises(sv.errors.DataError, match="damaged"):
+        Model.from_dict(raw)

@@ -18,6 +18,7 @@ from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.budget import declared_delta
+from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.resume import Resume
 from sottovoce.data import files as tables
 from sottovoce.data import training_records
@@ -27,6 +28,7 @@ from sottovoce.data.filesets import called, files_of, is_files, is_parquet, stat
 from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
+from sottovoce.data.persons import require_declared
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
 from sottovoce.data.sources import column_names, rereadable
@@ -149,6 +151,9 @@ def fit(
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
     if unnamed := persons_unnamed(schema, _names_of(table, how)):
         warnings.warn(unnamed, PrivacyWarning, stacklevel=2)
+    if schema.person is not None:
+        asked_of = Relation.of(relation or "replace-one") if budget is None else budget.relation
+        require_declared(persons, lenient=how.lenient, relation=asked_of)
     named, chosen = chosen_loss(loss, aim), loss_for(loss, aim)
     penalty = regularizers.by_name(regularizer, strength)
     share = checked_share(evaluate)
@@ -243,7 +248,7 @@ def fit(
         if oracle is None or held is None:
             return trained
         test = reader.test(settled)
-        people: dict[str, Any] = {"groups": test.keys, "persons": held.measured}
+        people: dict[str, Any] = {"groups": test.keys, "persons": held.measured, "reading": how}
         measured = figures(trained, test.features, test.target, budget=kept, oracle=oracle, **people)
         said = () if result.simulated else (together(whole, training, kept, measured[0].n, unit),)
         return replace(trained, result=replace(result, caveats=(*result.caveats, *said)), figures=measured)

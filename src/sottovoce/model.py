@@ -321,9 +321,10 @@ class Model(ShownModel):
                 f"this is not a model file: its format must be {FORMAT!r}. Write one with sottovoce fit."
             )
         try:
+            schema = Schema.from_dict(raw["schema"])
             model = cls(
                 result=Result.from_dict(raw["result"]),
-                schema=Schema.from_dict(raw["schema"]),
+                schema=schema,
                 loss=text_of(raw["loss"]),
                 dataset=text_of(raw["dataset"]),
                 created=text_of(raw["created"]),
@@ -331,7 +332,7 @@ class Model(ShownModel):
                 purpose=text_of(raw.get("purpose", "")),
                 contact=text_of(raw.get("contact", "")),
                 figures=_figures(raw.get("figures", [])),
-                marginals=_marginals(raw.get("marginals", [])),
+                marginals=_marginals(raw.get("marginals", []), schema),
             )
         except ParameterError:
             raise DataError("this model file is damaged: its schema cannot be read.") from None
@@ -367,9 +368,14 @@ def _figures(raw: list[dict[str, Any]]) -> tuple[Estimate, ...]:
     return tuple(map(Estimate.from_dict, raw))
 
 
-def _marginals(raw: list[dict[str, Any]]) -> tuple[Marginal, ...]:
+def _marginals(raw: list[dict[str, Any]], schema: Schema) -> tuple[Marginal, ...]:
+    """At most one for a column, which it fits."""
     if not raw:
         return ()
     from sottovoce.features.marginals import Marginal
 
-    return tuple(map(Marginal.from_dict, raw))
+    columns = {column.name: column for column in schema.columns}
+    found = {marginal.name: marginal for marginal in map(Marginal.from_dict, raw)}
+    if len(found) < len(raw) or not all(found[name].fits(columns[name]) for name in found):
+        raise DataError("this model file is damaged: its marginals do not fit its columns.")
+    return tuple(found.values())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.data.schema import Categorical, Numeric, Target
+from sottovoce.data.schema import Binned, Categorical, Numeric, Target
 
 SCHEMA = sv.Schema(
     (Numeric("age", 0, 120), Categorical("region", ("north", "south")), Categorical("grade", (1, 2, 3))),
@@ -159,3 +159,11 @@ def test_two_features_of_one_name_are_refused(columns: tuple[Any, ...]) -> None:
     pairs = (("a", "b"),) if len(columns) == 3 else ()
     with pytest.raises(sv.errors.ParameterError):
         sv.Schema(columns, Target("y", (0, 1)), interactions=pairs)
+
+
+def test_bins_that_differ_past_the_sixth_digit_have_names_of_their_own() -> None:
+    """Ranges that marginals draw in are cut into 64 bins, whatever their numbers."""
+    tenths = tuple(100_092.0 + step / 10.0 for step in range(63))
+    for edges in ((1.0, 2.0, 2.5), tenths, (1e15, 1e15 + 1.0, 1e15 + 2.0)):
+        assert len(set(Binned("x", edges).features)) == len(edges) + 1
+    assert Binned("x", (1.0, 2.5)).features == ("x below 1", "x 1 to 2.5", "x from 2.5")

@@ -296,3 +296,29 @@ def test_the_command_line_fits_and_predicts_a_time_to_event(tmp_path: Path) -> N
     predicted = pd.read_csv(tmp_path / "p.csv")
     assert [*predicted] == ["survival past 90", "survival past 180", "survival past 270"]
     assert len(predicted) == 3_000
+
+
+def test_views_and_runs_of_arrow_are_read_as_their_cells_are() -> None:
+    import pyarrow.compute as pc
+
+    plain = pa.table({name: FEW[name].tolist() for name in ("age", "arm", "days", "died")})
+    forms = {
+        "arm": [pa.string_view(), pa.binary_view()],
+        "died": [pa.string_view()],
+        "age": [pc.run_end_encode(plain["age"].combine_chunks())],
+    }
+    wanted = np.asarray(read_compact(plain, declared(), sv.ReadOptions(invalid="zero")).features[:])
+    for name, kinds in forms.items():
+        for kind in kinds:
+            column = kind if isinstance(kind, pa.Array) else pa.array(plain[name].to_pylist(), pa.string())
+            column = column if isinstance(kind, pa.Array) else column.cast(pa.binary()).cast(kind)
+            other = plain.set_column(plain.schema.get_field_index(name), name, column)
+            found = read_compact(other, declared(), sv.ReadOptions(invalid="zero")).features[:]
+            np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_a_time_to_event_is_not_recalibrated_and_nothing_is_charged(model: sv.Model) -> None:
+    ledger = sv.Ledger(sv.Budget(1.0, 1e-5), unit="person")
+    with pytest.raises(ParameterError, match="recalibration"):
+        model.recalibrated(FEW, budget=sv.Budget(1.0, 1e-5), ledger=ledger)
+    assert not ledger.history

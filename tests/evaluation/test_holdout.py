@@ -113,3 +113,20 @@ def test_a_share_too_small_to_judge_by_is_told_before_anything_is_charged() -> N
     assert "persons" in wide
     assert not too_few(sv.Budget(1.0, 1e-6), 20_000, "record", 2)
     assert not too_few(sv.Budget(0.1, 1e-6), 591, "person", 0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.45])
+def test_whether_rows_remain_on_either_side_refuses_nothing_where_bad_ones_count_nothing(
+    share: float,
+) -> None:
+    """Of 1,000 declared persons one is there: on one side nobody is, which no refusal may tell."""
+    held = table(40).append_column("who", pa.array(["p0"] * 40))
+    schema, how = SCHEMA.amended(person="who"), sv.ReadOptions(invalid="zero")
+    for seed in range(12):
+        parting = Parting.of(read(held, schema, how), share, 1_000, how, seed)
+        kept, out = read(held, schema, how).split(parting.test)
+        assert sorted((kept.keys == [None], out.keys == [None])) == [False, True]
+    model = sv.fit(
+        held, schema, epsilon=1.0, delta=1e-5, evaluate=share, persons=1_000, reading=how, simulate=0
+    )
+    assert model.figures[0].n == round(1_000 * share)

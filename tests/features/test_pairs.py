@@ -173,3 +173,11 @@ def test_a_surface_is_made_of_short_splines() -> None:
     crossed = paired(curved(LINES, 5, even(LINES)), LINES, (("x0", "x1"),), even(LINES))
     assert [len(column.features) for column in crossed.columns] == [6, 6, 9, 9]
     assert RowLayout.of(crossed).dim == 6 + 6 + 9 + 9 + 36 + 1
+
+
+def test_no_name_of_a_column_is_refused_once_pairs_are_asked_about() -> None:
+    names = dict(zip(NAMES, ("x", "z", "x centred", "x centred'"), strict=True))
+    columns = tuple(replace(column, name=names[column.name]) for column in LINES.columns)
+    held = table(2_000, True).rename_columns([*names.values(), "y"])
+    model = sv.fit(held, replace(LINES, columns=columns), epsilon=4.0, delta=1e-6, model="smooth", simulate=1)
+    assert model.schema.interactions == (("x", "z"),)

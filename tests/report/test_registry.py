@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.report import Card
+from sottovoce.report import Card, render
 from sottovoce.report.registry import BLANK, SECTORS, Publication, as_yaml, blanks, entry
 from tests import problems
 from tests.tables import RANGE, THREE, TWO, write
@@ -144,3 +144,14 @@ def test_the_promise_as_plain_values() -> None:
     seeded = sv.minimize(problems.logistic(), budget=budget, simulate=0).privacy
     assert seeded["epsilon"] is None
     assert seeded["simulated"]
+
+
+def test_what_released_answers_chose_is_not_said_to_be_declared(data: Path) -> None:
+    linear, curved = (
+        sv.fit(data, TWO, epsilon=1.0, delta=1e-6, model=model) for model in ("linear", "additive")
+    )
+    for model, told in ((linear, False), (curved, True)):
+        page = render(model.result, model.card())
+        assert ("the choice of curves follow from answers released" in page) == told
+        stated = json.dumps(entry(model.result, model.card(), Publication()))
+        assert ("the choice of curves follow from released answers" in stated) == told

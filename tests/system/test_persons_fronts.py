@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def test_estimators_and_search_promise_to_persons() -> None:
     unnamed = sv.PrivateSearch(
         sv.PrivateClassifier(classes=("no", "yes")), {"strength": [1e-6]}, delta=1e-5, relation="zero-out"
     )
-    with pytest.raises(sv.errors.ParameterError, match="how many persons"):
+    with pytest.raises(sv.errors.ParameterError, match="may not be counted"):
         unnamed.fit(X, y, groups=keys)
     declared = unnamed.fit(X, y, groups=keys, persons=PEOPLE)
     assert declared.guarantee_.relation is Relation.ZERO_OUT
@@ -206,7 +207,7 @@ def test_a_model_that_names_persons_is_evaluated_for_persons() -> None:
     assert (model.result.guarantee.unit, model.result.guarantee.n) == ("person", 30)
     budget = sv.Budget(1.0, 1e-5)
     assert evaluation.accuracy(model, table, budget=budget, simulate=1).n == 30
-    with pytest.raises(sv.errors.ParameterError, match="declare how many persons"):
+    with pytest.raises(sv.errors.ParameterError, match="may not be counted"):
         evaluation.accuracy(model, table, budget=replace(budget, relation=Relation.ZERO_OUT), simulate=1)
     with pytest.raises(sv.errors.ParameterError, match="pass groups"):
         evaluation.accuracy(model, model.encode(table), labels, budget=budget, persons=30, simulate=1)
@@ -228,3 +229,28 @@ def test_counts_under_zero_out_are_charged_for_one_and_selection_for_one_fall() 
         evaluation.confusion_matrix(Steady(), X, y, budget=budget, ledger=ledger)
         (grant,) = ledger.history
         assert grant.event.sensitivity == pytest.approx(due, rel=1e-6)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("option", [("--invalid", "zero"), ("--relation", "zero-out")])
+def test_no_number_of_persons_is_told_where_it_may_not_be_counted(
+    tmp_path: Path, option: tuple[str, str]
+) -> None:
+    """Public facts refuse it: before a warning could name how many there are."""
+    path, model = written(tmp_path, "csv"), tmp_path / "model.json"
+    sv.fit(path, tmp_path / "schema.toml", budget=BUDGET, simulate=0, method="majorize").save(model)
+    told = CliRunner().invoke(
+        app, ["evaluate", str(model), str(path), "--epsilon", "0.1", "--delta", "1e-6", *option]
+    )
+    assert told.exit_code != 0
+    assert str(PEOPLE) not in told.output
+    terms = {"invalid": "zero"} if option[0] == "--invalid" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(sv.errors.ParameterError, match="may not be counted"):
+            sv.fit(
+                path,
+                tmp_path / "schema.toml",
+                budget=BUDGET if terms else ZERO_OUT,
+                evaluate=0.1,
+                reading=sv.ReadOptions(**terms),
+            )

@@ -46,9 +46,11 @@ def evaluate(
 
     from sottovoce.accounting.guarantee import Guarantee
     from sottovoce.accounting.lineage import Preset
+    from sottovoce.accounting.relations import Relation
     from sottovoce.cli import output as out
     from sottovoce.data import files as tables
     from sottovoce.data.filesets import called, state_of
+    from sottovoce.data.persons import require_declared
     from sottovoce.errors import ParameterError
     from sottovoce.evaluation.holdout import too_few
     from sottovoce.report.progress import waiting
@@ -59,9 +61,11 @@ def evaluate(
             "evaluate measures predictions of one row a record, and a time to event has several. Survival "
             "curves come with intervals."
         )
-    account = charged.account()
+    account, schema = charged.account(), loaded.schema.amended(person=person)
+    if schema.person is not None:
+        require_declared(persons, lenient=reading.how.lenient, relation=Relation.of(promise.relation))
     with waiting(out.is_watched(), f"reading {called(data)}"):
-        table = tables.read(reading.table(data), loaded.schema.amended(person=person), reading.how)
+        table = tables.read(reading.table(data), schema, reading.how)
         people = None if table.keys is None else {"groups": table.keys, "persons": persons}
         n = len(table.features)
         if table.keys is not None:

@@ -197,9 +197,9 @@ def plan(
     if epsilon is None and reached:
         budget = replace(budget, epsilon=max(reached))
         found = planned(budget)
-    person = declared is not None and declared.person is not None
-    times = schedule(every, span, budget, "person" if person else "record") if every and span else None
-    weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation)]))
+    unit = "person" if declared is not None and declared.person is not None else "record"
+    times = schedule(every, span, budget, unit) if every and span else None
+    weak = tuple(filter(None, [caution(budget.epsilon, budget.delta, rows, budget.relation, unit)]))
     if html is not None:
         from sottovoce.cli.outputs import place_for
         from sottovoce.files import write

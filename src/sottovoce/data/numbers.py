@@ -139,9 +139,18 @@ class Binned(Indicators, Number):
         return {"type": "binned", "edges": list(self.edges), **chosen, **self._extras()}
 
     def _named(self) -> tuple[str, ...]:
-        ends = [f"{edge:g}" for edge in self.edges]
+        ends = _told_apart(self.edges)
         inner = [f"{self.name} {low} to {high}" for low, high in pairwise(ends)]
         return (f"{self.name} below {ends[0]}", *inner, f"{self.name} from {ends[-1]}")
+
+
+def _told_apart(edges: tuple[float, ...]) -> list[str]:
+    """Numbers by six digits, or by as many more as it takes for no two to be written alike."""
+    for digits in (6, 9, 12):
+        ends = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [repr(float(edge)) for edge in edges]
 
 
 @final

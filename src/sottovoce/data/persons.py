@@ -21,6 +21,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Vector
 from sottovoce.data import arrow_cells, cells
 from sottovoce.data.cell import number, spelled, text_of
@@ -38,6 +39,26 @@ rounded make a person count more than 1."""
 
 LIGHTEST = 1.0 - 2.0**-48
 """Least that a person counts, by the same margin."""
+
+
+def require_declared(persons: int | None, *, lenient: bool, relation: Relation | None = None) -> None:
+    """Refuse to count persons where one of them, or a missing key, would change their number. Public facts
+    decide it: before a table is read, so that no count is formed."""
+    declare = Advice("persons", "20000", "persons=20_000")
+    if persons is None and lenient:
+        raise ParameterError(
+            'with invalid="zero" the number of persons may not be counted: a missing key would change it. '
+            "Declare it, from what is public: persons=20_000.",
+            argument="persons",
+            advice=(BLANK, declare),
+        )
+    if persons is None and relation is Relation.ZERO_OUT:
+        raise ParameterError(
+            "under zero-out the number of persons may not be counted: one of them would change it. Declare "
+            "it, from what is public: persons=20_000.",
+            argument="persons",
+            advice=(declare,),
+        )
 
 
 @final
@@ -99,13 +120,7 @@ class Persons(Sealed):
         """Read a key for every row. A missing one (None, NaN, blank, neither text nor number) is refused, or,
         if `lenient`, its row counts 0: it never becomes a person of its own. Then n must be declared: someone
         whose only row has no key would otherwise change it."""
-        if lenient and declared is None:
-            raise ParameterError(
-                'with invalid="zero" the number of persons may not be counted: a missing key would change '
-                "it. Declare it, from what is public: persons=20_000.",
-                argument="persons",
-                advice=(BLANK, Advice("persons", "20000", "persons=20_000")),
-            )
+        require_declared(declared, lenient=lenient)
         keys = read_keys(groups, rows)
         if not lenient and any(key is None for key in keys):
             raise DataError(

@@ -162,12 +162,15 @@ class Periods(Source):
 
 def taken(column: Any, places: NDArray[np.intp]) -> Any:
     """The cells of a column at these places, as they are."""
+    column = cells.unwrapped(column)
     if isinstance(column, cells.Coded):
         return cells.Coded(column.values, column.places[places])
     if isinstance(column, np.ndarray):
         return column[places]
     import pyarrow as pa
 
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        column = column.cast(pa.large_binary())  # Arrow takes nothing from views; bytes are read as text is
     return column.take(pa.array(places))
 
 

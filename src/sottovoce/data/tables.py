@@ -43,19 +43,24 @@ class Table(Sealed):
     records: int | None = None
 
     def split(self, chosen: NDArray[np.bool_]) -> tuple[Table, Table]:
-        """The rows that are not chosen, in the form they have, and those that are, dense."""
-        held = self.features
-        rest = held.take(np.flatnonzero(~chosen)) if isinstance(held, Compact) else held[~chosen]
-        first, second = (
-            Table(
-                features,
-                None if self.target is None else self.target[kept],
-                keys=None if self.keys is None else [self.keys[place] for place in np.flatnonzero(kept)],
-                counts=None if self.counts is None else self.counts[kept],
+        """The rows that are not chosen, in the form they have, and those that are, dense.
+
+        Where one part has none, the first row without a key stands for them: it counts nothing."""
+        held, first = self.features, np.zeros(1, dtype=np.intp)
+        kept, out = np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+        def part(places: NDArray[np.intp], *, dense: bool) -> Table:
+            some = places if places.size else first
+            compact = isinstance(held, Compact) and not dense
+            keys = None if self.keys is None else [self.keys[place] for place in places]
+            return Table(
+                held.take(some) if compact else held[some],
+                None if self.target is None else self.target[some],
+                keys=[None] if keys == [] else keys,
+                counts=None if self.counts is None else self.counts[some],
             )
-            for features, kept in ((rest, ~chosen), (held[chosen], chosen))
-        )
-        return first, second
+
+        return part(kept, dense=False), part(out, dense=True)
 
     @property
     def weighing(self) -> dict[str, Any]:

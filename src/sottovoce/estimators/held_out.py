@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.accounting import Relation
-from sottovoce.data.persons import Persons, read_keys
+from sottovoce.data.persons import Persons, read_keys, require_declared
 from sottovoce.data.validation import column_of
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.evaluation import holdout
@@ -51,10 +51,7 @@ class Split:
             if persons is not None:
                 raise ParameterError("persons counts the people named by groups: pass groups too.")
             return cls(held_out(rows, share), rows, weights=weights)
-        if relation is Relation.ZERO_OUT and persons is None:
-            raise ParameterError(
-                "under zero-out declare how many persons there are: fit(..., persons=20_000)."
-            )
+        require_declared(persons, lenient=False, relation=relation)
         keys = read_keys(groups, rows)
         everyone = Persons.of(keys, rows, persons, lenient=False)
         chosen = holdout.held_out(everyone.n, share, simulate)

@@ -61,6 +61,12 @@ def recalibrated(
     Every row, or person, counts once, whatever weights the model was trained with. `resume` goes on with an
     interrupted run of the same model, table and arguments, as in `minimize`. The guarantee of what
     comes back is that of training and of the map together, so it holds also if they used the same rows."""
+    aim = model.schema.target
+    if aim is not None and aim.survival is not None:
+        raise ParameterError(
+            "recalibration maps one chance a record, and a time to event has one for each interval at risk. "
+            "Fit the model again on new rows."
+        )
     if not hasattr(model, "predict_proba") or len(model.classes_) != 2:
         raise ParameterError(
             "recalibration is for models of two classes with loss 'logistic': others give no chances of one "

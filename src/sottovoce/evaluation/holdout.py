@@ -123,7 +123,7 @@ class Parting:
         chosen = held_out(people.n, share, simulate)
         test = np.zeros(rows, dtype=bool)
         test[people.rows_of(np.flatnonzero(chosen))] = True
-        if not 0 < int(test.sum()) < rows:
+        if not (how.lenient or 0 < int(test.sum()) < rows):
             raise DataError("the persons cannot be divided into those to train on and those to measure with.")
         out = int(chosen.sum())
         return cls(test, people.n, people.n - out, out) if people.declared else cls(test, people.n)

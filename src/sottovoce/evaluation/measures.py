@@ -23,12 +23,12 @@ from functools import partial
 from typing import Any, Required, TypedDict, Unpack, final
 
 from sottovoce._version import VERSION
-from sottovoce.accounting import Budget, Ledger, Relation
+from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.resume import Resume
 from sottovoce.data.files import read
 from sottovoce.data.filesets import state_of
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
-from sottovoce.data.persons import Persons
+from sottovoce.data.persons import Persons, require_declared
 from sottovoce.errors import ParameterError
 from sottovoce.evaluation.area import area
 from sottovoce.evaluation.figures import CalibrationCurve, Confusion, Estimate, Evaluation
@@ -193,9 +193,9 @@ def opened_test(
         groups = table.keys if groups is None else groups
     labels = labelled(X, y)
     rows = readable(X, lenient=reading.lenient)
+    if groups is not None:
+        require_declared(persons, lenient=reading.lenient, relation=budget.relation)
     people = Persons.given(groups, len(labels), persons, lenient=reading.lenient)
-    if people is not None and not people.declared and budget.relation is Relation.ZERO_OUT:
-        raise ParameterError("under zero-out declare how many persons there are: persons=20_000.")
     test = partial(PrivateEvaluation, model, rows, labels)
     if oracle is not None:
         yield test(oracle, confidence, reading.lenient, people)

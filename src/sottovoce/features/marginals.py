@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -68,6 +69,21 @@ class Marginal:
     def is_piled(self) -> bool:
         """Whether one bin of a number surely holds more than half of the records: by four standard errors."""
         return bool(self.edges) and max(self.shares) - _SURELY * self.noise > 0.5 * max(sum(self.shares), 0.0)
+
+    def fits(self, column: Column) -> bool:
+        """Whether it can be that of this column: a share for every bin or level, of finite numbers."""
+        known = isinstance(column, Numeric | Spline)
+        levels = len(self.edges) - 1 if known else len(column.features) - column.indicator
+        numbers = [*self.edges, *self.shares, self.noise, *([] if self.missing is None else [self.missing])]
+        return (
+            _has_marginal(column)
+            and bool(self.edges) == known
+            and len(self.shares) == levels > 0
+            and all(low < high for low, high in pairwise(self.edges))
+            and (self.missing is not None) == column.indicator
+            and all(map(math.isfinite, numbers))
+            and self.noise >= 0.0
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -79,12 +79,12 @@ class Centred(Number):
         return (self.name,)
 
     @classmethod
-    def by(cls, column: Numeric | Spline, marginal: Marginal) -> Centred:
+    def by(cls, column: Numeric | Spline, marginal: Marginal, name: str) -> Centred:
         edges, mass = np.array(marginal.edges), np.diff(marginal.law)
         middle = (edges[1:] + edges[:-1]) / 2.0
         centre = float(mass @ middle)
         spread = math.sqrt(max(float(mass @ (middle - centre) ** 2), (float(edges[1] - edges[0])) ** 2))
-        return cls(f"{column.name}, centred", column, centre, _REACH * spread, missing=column.missing)
+        return cls(name, column, centre, _REACH * spread, missing=column.missing)
 
 
 def may_pair(model: str, schema: Schema, n: int) -> tuple[str, ...]:
@@ -139,8 +139,11 @@ class Products:
     @classmethod
     def of(cls, schema: Schema, names: tuple[str, ...], marginals: tuple[Marginal, ...]) -> Products:
         found = {marginal.name: marginal for marginal in marginals}
+        mark = " centred"
+        while any(column.name.endswith(mark) for column in schema.columns):
+            mark += "'"
         centred = {
-            column.name: Centred.by(column, found[column.name])
+            column.name: Centred.by(column, found[column.name], column.name + mark)
             for column in schema.columns
             if column.name in names and isinstance(column, Numeric | Spline)
         }

@@ -29,7 +29,7 @@ def curves(card: Card) -> str:
         "p",
         f"What each column adds to the score for {goal}, the columns that move it most first. The band is "
         "about two standard deviations of the noise for privacy; the chance of the sample comes on top. "
-        "Grey bars show the released marginal: how the records spread over the column.",
+        "Grey bars show the released marginal: how the data spread over the column.",
     )
     figures = [_figure(effect) for effect in card.effects]
     shown = element("div", "".join(figures[:SHOWN]), class_="figures")

@@ -125,6 +125,12 @@ def technical(result: Result, card: Card) -> tuple[Answer, ...]:
         f"{one.name} {number(one.value)} ({number(one.low)} to {number(one.high)})" for one in card.measured
     )
     unit, columns = result.guarantee.unit, len(card.features) or "unnamed"
+    declared = (
+        "of columns declared without looking at them; ranges that were drawn in, knots and the choice of "
+        "curves follow from answers released within the budget"
+        if card.effects
+        else "declared without looking at them"
+    )
     return (
         Answer("1 Purpose and provider", " ".join(filter(None, (card.purpose, card.contact))) or YOURS),
         Answer("1 Version and software", f"{card.trained or 'date not known'}; {made}"),
@@ -134,8 +140,7 @@ def technical(result: Result, card: Card) -> tuple[Answer, ...]:
         Answer(
             "2d Data",
             f"{card.dataset or 'not named'}: {result.guarantee.n:,} {unit}s, {columns} encoded "
-            "columns, declared without looking at them. Where they come from and how they were "
-            f"chosen: {YOURS.lower()}",
+            f"columns, {declared}. Where they come from and how they were chosen: {YOURS.lower()}",
         ),
         Answer("2e Human oversight", YOURS),
         Answer("2g Validation", figures or "no figure was measured"),

@@ -41,6 +41,11 @@ class Publication:
             raise ParameterError("published must be a date such as 2026-11-18.", argument="published")
 
 
+_CURVED = (
+    ", within which ranges that were drawn in, knots and the choice of curves follow from released answers"
+)
+
+
 def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
     """The entry as plain values. A text that begins with BLANK is for its author to fill in."""
     if result.simulated:
@@ -100,7 +105,8 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": (
                     "Bounds and categories are declared, by their owner's word without the data; the method "
-                    "takes no settings from the data outside the budget. "
+                    "takes no settings from the data outside the budget"
+                    f"{_CURVED if card.effects else ''}. "
                     f"{BLANK}whether the data were explored or other models tuned"
                 ),
                 "mechanisms": (

@@ -10,7 +10,7 @@ from tests.attacks.mutants.batch_defects import BATCHES, ROUNDING
 from tests.attacks.mutants.cell_defects import READING
 from tests.attacks.mutants.compact_defects import COMPACT
 from tests.attacks.mutants.data_defects import BOUNDS, DOOR, MATRICES, PARTITIONS
-from tests.attacks.mutants.door_defects import READERS
+from tests.attacks.mutants.door_defects import COUNTED, READERS
 from tests.attacks.mutants.evaluation_defects import EVALUATION
 from tests.attacks.mutants.front_defects import FRONTS
 from tests.attacks.mutants.harness import Mutant
@@ -36,6 +36,7 @@ _EVERYTHING = (
     *SPARSE_VECTOR,
     *DOOR,
     *READING,
+    *COUNTED,
     *READERS,
     *PARTITIONS,
     *MATRICES,

@@ -7,6 +7,58 @@ from tests.attacks.mutants.harness import Mutant
 LINES = "tests/data/test_lines.py"
 TYPES = "tests/data/test_types.py"
 
+COUNTED = (
+    Mutant(
+        "a count of persons told where it may not be counted",
+        "cli.evaluate:evaluate",
+        "require_declared(persons, lenient=reading.how.lenient, relation=Relation.of(promise.relation))",
+        "pass",
+        "tests/system/test_persons_fronts.py -k no_number_of_persons",
+    ),
+    Mutant(
+        "persons counted under zero-out",
+        "data.persons:require_declared",
+        "persons is None and relation is Relation.ZERO_OUT",
+        "False",
+        "tests/system/test_persons_fronts.py -k no_number_of_persons",
+    ),
+    Mutant(
+        "a side without rows refuses",
+        "evaluation.holdout:Parting.of",
+        "how.lenient or 0 < int(test.sum()) < rows",
+        "0 < int(test.sum()) < rows",
+        "tests/evaluation/test_holdout.py -k remain",
+    ),
+    Mutant(
+        "a row that stands for nobody counts",
+        "data.tables:Table.split",
+        "[None] if keys == [] else keys",
+        "self.keys[:1] if keys == [] else keys",
+        "tests/evaluation/test_holdout.py -k remain",
+    ),
+    Mutant(
+        "rows held out read by the last look's schema",
+        "fitting:_Reader.test",
+        "self.held_out is None or self.held_out[0] != declared",
+        "self.held_out is None",
+        "tests/features/test_selection.py -k held_out",
+    ),
+    Mutant(
+        "marginals of a file believed",
+        "features.marginals:Marginal.fits",
+        "len(self.shares) == levels > 0",
+        "True",
+        "tests/test_forged_files.py -k marginals",
+    ),
+    Mutant(
+        "a time to event recalibrated",
+        "estimators.recalibration:recalibrated",
+        "aim is not None and aim.survival is not None",
+        "False",
+        "tests/data/test_survival.py -k recalibrated",
+    ),
+)
+
 READERS = (
     Mutant(
         "a column of text taken at its word",
