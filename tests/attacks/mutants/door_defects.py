@@ -16,7 +16,7 @@ COUNTED = (
         "tests/system/test_persons_fronts.py -k no_number_of_persons",
     ),
     Mutant(
-        "persons counted under zero-out",
+        "a count of persons under zero-out",
         "data.persons:require_declared",
         "persons is None and relation is Relation.ZERO_OUT",
         "False",
