@@ -40,6 +40,7 @@ NUMBERS = (
     Binned("x", (0.0, 3.0, 7.0)),
     Binned("x", (1.0,), indicator=True),
     Spline("x", 0, 10, (2.0, 5.0)),
+    Spline("x", 0, 10, (2.0, 5.0), transform="log1p", indicator=True),
     Categorical("x", (0, 1, 2, 3)),
     Categorical("x", (3, 0, -1, 200), indicator=True),
     Categorical("x", (0.5, 3.0, 7.0)),

@@ -17,6 +17,7 @@ COLUMNS = (
     Categorical("t", ("1", "2.0", "x")),
     Binned("b", (-1.0, 0.0, 90.5)),
     Spline("s", -128, 127, (0.0, 1.0)),
+    Spline("r", 0, 127, (0.5, 1.0), transform="sqrt"),
 )
 SCHEMA = Schema(COLUMNS)
 

@@ -152,6 +152,25 @@ def test_a_spline_is_the_one_of_scipy_and_sums_to_one() -> None:
     assert np.allclose(column.basis(values).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("transform", ["log1p", "sqrt"])
+def test_a_transformed_spline_bends_in_the_transformed_number(transform: str) -> None:
+    """It is the spline of transformed numbers over transformed knots; whatever a cell holds, at least 0 and
+    of sum 1."""
+    taken = getattr(np, transform)
+    column = Spline("x", 0.25, 900.0, (1.0, 30.0, 200.0), transform=transform)
+    plain = Spline("x", *taken([0.25, 900.0]).tolist(), tuple(taken([1.0, 30.0, 200.0]).tolist()))
+    values = np.geomspace(0.25, 900.0, 301)
+    assert np.allclose(column.basis(values), plain.basis(taken(values)), atol=1e-12)
+    assert np.allclose(column.at(np.array([0.0, 0.5, 1.0])), [0.25, column.at(np.array([0.5]))[0], 900.0])
+    assert np.allclose(taken(column.at(np.array([0.5]))), taken([0.25, 900.0]).mean())
+    wild = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, -1.0, -2.0, 0.0, -0.0, 5e-324, 1e300])
+    found = column.basis(np.concatenate([wild, values]))
+    assert found.min() >= 0.0
+    assert np.allclose(found.sum(axis=1), 1.0)
+    assert np.array_equal(column.basis(wild[1:3]), column.basis(np.array([900.0, 0.25])))
+    assert sv.Schema.from_dict(sv.Schema((column,)).to_dict()).columns == (column,)
+
+
 def test_a_name_that_is_nearly_there_is_suggested() -> None:
     known = tuple(column for column in SCHEMA.columns if column.name != "sector")
     encoder = sv.BoundedEncoder(sv.Schema((*known, Categorical("sectr", ("a",)))))
@@ -199,6 +218,9 @@ def test_a_stream_that_breaks_says_nothing_of_what_it_held() -> None:
         (lambda: Binned("a", ()), "one or more"),
         (lambda: Binned("a", (1, 1)), "increase"),
         (lambda: Spline("a", 0, 1, (2,)), "between low and high"),
+        (lambda: Spline("a", -1, 1, (0,), transform="log1p"), "low at least"),
+        (lambda: Spline("a", 0, 1, (0.5,), transform="exp"), "transform must be"),
+        (lambda: Spline("a", 1e15, 1e15 + 8, (1e15 + 1, 1e15 + 2), transform="log1p"), "increase after the"),
         (lambda: DatePart("a", "minute"), "part must be"),
         (lambda: DatePart("a", "year"), "low and high"),
         (lambda: sv.Schema((Numeric("a", 0, 1),), interactions=(("a", "b"),)), "interactions"),

@@ -32,6 +32,7 @@ COLUMNS = (
     Numeric("age", 0.0, 100.0, indicator=True),
     Numeric("income", 0.0, 1e6, transform="log1p", missing=(999999,)),
     Numeric("tiny", -1e-9, 1e-9),
+    Numeric("area", 0.0, 400.0, transform="sqrt", indicator=True),
     Numeric("straight", -5.0, 5.0, shape="linear"),
     Categorical("sector", ("private", "State's"), indicator=True),
 )
@@ -44,6 +45,7 @@ def raw(rows: int, rng: np.random.Generator) -> dict[str, Any]:
         "age": rng.normal(50.0, 15.0, rows),
         "income": rng.lognormal(10.0, 1.0, rows),
         "tiny": rng.uniform(-1e-9, 1e-9, rows),
+        "area": rng.exponential(60.0, rows),
         "straight": rng.normal(0.0, 2.0, rows),
         "sector": pd.Series(rng.choice(TEXTS, rows), dtype=object),
     }
@@ -65,10 +67,10 @@ def model_of(target: str) -> Model:
         model="additive",
         reading=sv.ReadOptions(invalid="zero"),
     )
-    assert curves_of(fitted.schema) == {"age", "income", "tiny"}
+    assert curves_of(fitted.schema) == {"age", "income", "tiny", "area"}
     held, count = fitted.to_dict(), fitted.result.weights.size
     if target == "a surface":
-        crossed = paired(fitted.schema, schema, (("age", "income"), ("income", "tiny")), fitted.marginals)
+        crossed = paired(fitted.schema, schema, (("age", "income"), ("income", "area")), fitted.marginals)
         held["schema"], count = crossed.to_dict(), len(crossed.features)
         held["schema_digest"], held["result"]["noise"] = crossed.digest, None
     held["result"]["weights"] = rng.normal(0.0, 2.0, count).tolist()
@@ -81,7 +83,7 @@ def hostile(model: Model, rows: int, rng: np.random.Generator) -> pd.DataFrame:
     for column in model.schema.columns:
         if not isinstance(column, Numeric | Spline):
             continue
-        places = np.array(column.breaks if isinstance(column, Spline) else (column.low, column.high))
+        places = np.array((column.low, *(column.knots if isinstance(column, Spline) else ()), column.high))
         wild = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.0, -1.0, 999999.0, *places]
         wild += [*np.nextafter(places, np.inf), *np.nextafter(places, -np.inf)]
         chosen = rng.random(rows) < 0.6

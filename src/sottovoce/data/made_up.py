@@ -62,8 +62,7 @@ def _block(column: Column, scores: Vector, absent: Mask, custom: Custom) -> NDAr
     else:
         numbers = np.clip(custom.spread * scores, -1.0, 1.0)
         if isinstance(column, Spline):
-            low, high = column.low, column.high
-            found[:, :levels] = column.basis((low + high) / 2.0 + numbers * (high - low) / 2.0)
+            found[:, :levels] = column.basis(column.at((1.0 + numbers) / 2.0))
         else:
             found[:, 0] = numbers
     found[absent] = 0.0

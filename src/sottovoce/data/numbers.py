@@ -16,9 +16,9 @@ from sottovoce.data.reading import Reading
 from sottovoce.errors import ParameterError
 
 TRANSFORMS = {"log1p": np.log1p, "sqrt": np.sqrt}
-"""Monotone functions by name, and from which number on they may be taken."""
+"""Monotone functions by name, from which number on they may be taken, and the way back."""
 _LEAST = {"log1p": -1.0 + 1e-9, "sqrt": 0.0}
-
+_BACK = {"log1p": np.expm1, "sqrt": np.square}
 
 SHAPES = ("linear", "curve")
 DIRECTIONS = ("up", "down")
@@ -40,18 +40,55 @@ class _Directed(Number):
         return ({} if self.monotone is None else {"monotone": self.monotone}) | super()._extras()
 
 
+@dataclass(frozen=True)
+class _Ranged(_Directed):
+    """A number between `low` and `high`, those outside clipped, seen through a monotone `transform`."""
+
+    low: float
+    high: float
+    transform: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_range(self)
+        if self.transform is not None and self.transform not in TRANSFORMS:
+            raise ParameterError(
+                f"column {self.name!r}: transform must be {' or '.join(map(repr, TRANSFORMS))}."
+            )
+        if self.transform is not None and self.low < _LEAST[self.transform]:
+            raise ParameterError(
+                f"column {self.name!r}: {self.transform} needs low at least {round(_LEAST[self.transform])}"
+                f"{', excluded' if self.transform == 'log1p' else ''}."
+            )
+
+    def transformed(self, values: Any) -> Vector:
+        """The transform of numbers within the range."""
+        return np.asarray(values if self.transform is None else TRANSFORMS[self.transform](values))
+
+    def at(self, parts: Vector) -> Vector:
+        """The numbers at these parts of the range, which is counted after the transform: 0 is low, 1 high."""
+        low, high = self.transformed(np.array([self.low, self.high]))
+        found = self.back(low + parts * (high - low))
+        return np.where(parts <= 0.0, self.low, np.where(parts >= 1.0, self.high, found))
+
+    def back(self, values: Vector) -> Vector:
+        """The numbers whose transforms these are."""
+        return values if self.transform is None else np.asarray(_BACK[self.transform](values))
+
+    @property
+    def _seen(self) -> str:
+        return self.name if self.transform is None else f"{self.transform}({self.name})"
+
+
 @final
 @dataclass(frozen=True)
-class Numeric(_Directed):
+class Numeric(_Ranged):
     """A number between `low` and `high`, those outside clipped, mapped to [-1, 1].
 
     t = transform(clip(x)); the feature is (t - centre) / scale, clipped to [-1, 1]. Without `centre` and
     `scale`, which are in units of t, it runs from -1 at low to 1 at high. A missing number gives 0. `shape`
     "linear" keeps it a line in models that bend, "curve" makes it a curve in all of them."""
 
-    low: float
-    high: float
-    transform: str | None = field(default=None, kw_only=True)
     centre: float | None = field(default=None, kw_only=True)
     scale: float | None = field(default=None, kw_only=True)
     shape: str | None = field(default=None, kw_only=True)
@@ -63,16 +100,6 @@ class Numeric(_Directed):
             raise ParameterError(
                 f"column {self.name!r}: a centre or scale is that of a line: leave it out, or the shape."
             )
-        _check_range(self)
-        if self.transform is not None and self.transform not in TRANSFORMS:
-            raise ParameterError(
-                f"column {self.name!r}: transform must be {' or '.join(map(repr, TRANSFORMS))}."
-            )
-        if self.transform is not None and self.low < _LEAST[self.transform]:
-            raise ParameterError(
-                f"column {self.name!r}: {self.transform} needs low at least {round(_LEAST[self.transform])}"
-                f"{', excluded' if self.transform == 'log1p' else ''}."
-            )
         for name in ("centre", "scale"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, declared_number(given, f"column {self.name!r}: {name}"))
@@ -82,20 +109,17 @@ class Numeric(_Directed):
     @cached_property
     def constants(self) -> tuple[float, float]:
         """What is subtracted after the transform, and then divided by."""
-        low, high = (float(self._transformed(np.array([bound]))[0]) for bound in (self.low, self.high))
+        low, high = (float(self.transformed(np.array([bound]))[0]) for bound in (self.low, self.high))
         middle = low / 2.0 + high / 2.0 if self.centre is None else self.centre
         return middle, high / 2.0 - low / 2.0 if self.scale is None else self.scale
 
     def basis(self, values: Vector) -> NDArray[np.float64]:
         middle, reach = self.constants
         with np.errstate(all="ignore"):
-            moved = self._transformed(np.clip(values, self.low, self.high))
+            moved = self.transformed(np.clip(values, self.low, self.high))
             moved -= middle
             moved /= reach
             return np.clip(moved, -1.0, 1.0, out=moved)[:, None]
-
-    def _transformed(self, values: Vector) -> Vector:
-        return values if self.transform is None else np.asarray(TRANSFORMS[self.transform](values))
 
     def to_dict(self) -> dict[str, Any]:
         chosen = {name: getattr(self, name) for name in ("transform", "centre", "scale", "shape")}
@@ -103,7 +127,7 @@ class Numeric(_Directed):
         return {"type": "numeric", "low": self.low, "high": self.high, **given, **self._extras()}
 
     def _named(self) -> tuple[str, ...]:
-        return (self.name if self.transform is None else f"{self.transform}({self.name})",)
+        return (self._seen,)
 
 
 @final
@@ -155,27 +179,27 @@ def _told_apart(edges: tuple[float, ...]) -> list[str]:
 
 @final
 @dataclass(frozen=True)
-class Spline(_Directed):
-    """A smooth curve of a number: cubic B-splines over low, the declared knots and high.
+class Spline(_Ranged):
+    """A smooth curve of a number: cubic B-splines over low, the declared knots and high, of t =
+    transform(clip(x)), which is where the curve bends; knots are in units of x.
 
-    The features of a number are at least 0 and sum to 1, so their norm is at most 1. Numbers outside the
-    range are clipped to it. Beyond low and high the knots go on in steps of the first and last gap."""
+    The features of a number are at least 0 and sum to 1, so their norm is at most 1, whatever t is. Beyond
+    low and high the knots go on in steps of the first and last gap."""
 
-    low: float
-    high: float
     knots: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_range(self)
         _set_increasing(self, "knots")
         if not (self.low < self.knots[0] and self.knots[-1] < self.high):
             raise ParameterError(f"column {self.name!r}: knots must lie between low and high.")
+        if any(left >= right for left, right in pairwise(self.breaks)):
+            raise ParameterError(f"column {self.name!r}: knots must increase after the {self.transform}.")
 
-    @property
+    @cached_property
     def breaks(self) -> tuple[float, ...]:
-        """Where one cubic ends and the next begins, the ends of the range included."""
-        return (self.low, *self.knots, self.high)
+        """Where one cubic of t ends and the next begins, the ends of the range included."""
+        return tuple(self.transformed(np.array([self.low, *self.knots, self.high])).tolist())
 
     @cached_property
     def pieces(self) -> NDArray[np.float64]:
@@ -191,6 +215,7 @@ class Spline(_Directed):
     def basis(self, values: Vector) -> NDArray[np.float64]:
         breaks = np.array(self.breaks)
         inside = np.clip(np.nan_to_num(values, nan=self.low), self.low, self.high)
+        inside = self.transformed(inside)
         places = np.searchsorted(breaks[1:-1], inside, side="right")
         step = (inside - breaks[places])[:, None]
         found = np.zeros((len(inside), len(breaks) + 2))
@@ -199,16 +224,12 @@ class Spline(_Directed):
         return np.asarray(np.maximum(found, 0.0) / np.maximum(found.sum(axis=1, keepdims=True), 1.0))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "type": "spline",
-            "low": self.low,
-            "high": self.high,
-            "knots": list(self.knots),
-            **self._extras(),
-        }
+        ends = {"type": "spline", "low": self.low, "high": self.high, "knots": list(self.knots)}
+        chosen = {} if self.transform is None else {"transform": self.transform}
+        return {**ends, **chosen, **self._extras()}
 
     def _named(self) -> tuple[str, ...]:
-        return tuple(f"{self.name} spline {place}" for place in range(1, len(self.breaks) + 3))
+        return tuple(f"{self._seen} spline {place}" for place in range(1, len(self.breaks) + 3))
 
 
 def _check_among(column: Any, name: str, words: tuple[str, ...]) -> None:

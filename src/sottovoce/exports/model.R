@@ -43,14 +43,13 @@ features_of <- function(column, cells) {
       made[cbind(found, findInterval(x, column$edges) + 1)] <- 1
     } else {
       inside <- pmin(pmax(x, column$low), column$high)
+      moved <- switch(column$transform, log1p = log1p(inside), sqrt = sqrt(inside), inside)
       if (column$kind == "numeric") {
-        moved <- switch(column$transform, log1p = log1p(inside), sqrt = sqrt(inside), inside)
         made[found, 1] <- pmax(-1, pmin(1, (moved - column$centre) / column$scale))
       } else {
         ends <- column$breaks
-        inside <- pmin(pmax(x, ends[1]), ends[length(ends)])
-        place <- findInterval(inside, ends[-c(1, length(ends))]) + 1
-        step <- inside - ends[place]
+        place <- findInterval(moved, ends[-c(1, length(ends))]) + 1
+        step <- moved - ends[place]
         for (basis in seq_len(dim(column$pieces)[2])) {
           piece <- matrix(column$pieces[place, basis, ], nrow = length(place))
           made[found, basis] <- piece[, 1] + step * (piece[, 2] + step * (piece[, 3] + step * piece[, 4]))

@@ -94,6 +94,8 @@ class Graph:
         low, high = (column.low, column.high) if isinstance(column, Numeric | Spline) else (-1e300, 1e300)
         known = self.op("Where", missing, self.array(np.array([[max(low, min(high, 0.0))]])), x)
         inside = self._clipped(known, low, high)
+        if isinstance(column, Numeric | Spline):
+            inside = self._transformed(column, inside)
         if isinstance(column, Numeric):
             features = self._scaled(column, inside)
         elif isinstance(column, Binned):
@@ -116,11 +118,12 @@ class Graph:
         at_most = self.op("Min", x, self.array(np.array([[high]])))
         return self.op("Max", at_most, self.array(np.array([[low]])))
 
-    def _scaled(self, column: Numeric, inside: str) -> str:
+    def _transformed(self, column: Numeric | Spline, inside: str) -> str:
         if column.transform == "log1p":
-            inside = self.op("Log", self.op("Add", inside, self.array(np.array([[1.0]]))))
-        elif column.transform == "sqrt":
-            inside = self.op("Sqrt", inside)
+            return self.op("Log", self.op("Add", inside, self.array(np.array([[1.0]]))))
+        return self.op("Sqrt", inside) if column.transform == "sqrt" else inside
+
+    def _scaled(self, column: Numeric, inside: str) -> str:
         middle, reach = column.constants
         moved = self.op("Sub", inside, self.array(np.array([[middle]])))
         return self._clipped(self.op("Div", moved, self.array(np.array([[reach]]))), -1.0, 1.0)
@@ -135,7 +138,7 @@ class Graph:
 
     def _spline(self, column: Spline, inside: str) -> str:
         """The cubics of the piece that holds the number, by Horner's rule."""
-        piece = self._bins(inside, column.knots)
+        piece = self._bins(inside, column.breaks[1:-1])
         left = self.op("MatMul", piece, self.array(np.array(column.breaks[:-1])[:, None]))
         step = self.op("Sub", inside, left)
         total = ""

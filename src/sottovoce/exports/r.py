@@ -75,14 +75,12 @@ def _column(card: Scorecard, column: Column) -> dict[str, str]:
         "indicator": _value(bool(column.indicator)),
         "missing": _vector(missing_numbers(schema, column)),
     }
+    if isinstance(column, Numeric | Spline):
+        facts |= {"low": _value(column.low), "high": _value(column.high)}
+        facts |= {"transform": _value(column.transform or "")}
     if isinstance(column, Numeric):
         middle, reach = column.constants
-        facts |= {"kind": _value("numeric"), "low": _value(column.low), "high": _value(column.high)}
-        facts |= {
-            "centre": _value(middle),
-            "scale": _value(reach),
-            "transform": _value(column.transform or ""),
-        }
+        facts |= {"kind": _value("numeric"), "centre": _value(middle), "scale": _value(reach)}
     elif isinstance(column, Binned):
         facts |= {"kind": _value("binned"), "edges": _vector(column.edges)}
     elif isinstance(column, Spline):

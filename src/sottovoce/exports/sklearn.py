@@ -100,9 +100,9 @@ def _numbers(schema: Schema, column: Number) -> Encoding:
     fill = SimpleImputer(missing_values=_SENTINEL, strategy="constant", fill_value=stand_in)
     steps: list[Any] = [("fill", fill)]
     steps.append(("clip", _function(np.clip, a_min=low, a_max=high)))
+    if isinstance(column, Numeric | Spline) and column.transform is not None:
+        steps.append(("transform", _function(TRANSFORMS[column.transform])))
     if isinstance(column, Numeric):
-        if column.transform is not None:
-            steps.append(("transform", _function(TRANSFORMS[column.transform])))
         middle, reach = column.constants
         steps.append(("scale", StandardScaler()))
         steps.append(("bound", _function(np.clip, a_min=-1.0, a_max=1.0)))

@@ -132,6 +132,7 @@ class Writer:
             return [Case(nothing, absent), *rest, Case(None, [(None, one[len(column.edges)])])]
         assert isinstance(column, Numeric | Spline)
         inside = f"greatest({literal(column.low)}, least({literal(column.high)}, {x}))"
+        inside = {None: inside, "log1p": f"ln(1.0 + {inside})", "sqrt": f"sqrt({inside})"}[column.transform]
         if isinstance(column, Numeric):
             return [Case(nothing, absent), Case(None, [(_scaled(column, inside), one[0])])]
         return [Case(nothing, absent), *_pieces(column, inside, count)]
@@ -200,8 +201,7 @@ def _dates(column: DatePart, one: Any, absent: Any) -> list[Case]:
 
 def _scaled(column: Numeric, inside: str) -> str:
     middle, reach = column.constants
-    taken = {None: inside, "log1p": f"ln(1.0 + {inside})", "sqrt": f"sqrt({inside})"}[column.transform]
-    return f"greatest(-1.0, least(1.0, ({taken} - {literal(middle)}) / {literal(reach)}))"
+    return f"greatest(-1.0, least(1.0, ({inside} - {literal(middle)}) / {literal(reach)}))"
 
 
 def _is_missing(x: str, values: tuple[float, ...]) -> str:

@@ -23,6 +23,9 @@ _PARTS = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
 """How far knots follow the records' ranks, the roots of their shares in bins, and the declared range. Roots
 see to those beside a bin that holds most records, ranks to what is within it."""
 
+_NARROWEST = 1e-9
+"""Part of the largest transformed number that a transformed range has at least: knots are rounded."""
+
 _SAMPLED = 0.25
 """Part of what the chance of a sample costs an unpenalized fit that it costs here: noise is shrunk anyway."""
 
@@ -114,12 +117,18 @@ def curves_of(schema: Schema) -> frozenset[str]:
 def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: bool = False) -> Spline:
     """A spline in place of a number, its knots where the marginal says that records are, or even; two bins
     `apart` at least, or as far as bins allow, if it is to vary little within one, where the marginal does not
-    say who is."""
+    say who is.
+
+    It bends in the transformed number, if the range is wide enough there for knots to be told apart."""
     wanted = np.arange(1, knots + 1) / (knots + 1)
+    low, high = column.transformed(np.array([column.low, column.high]))
+    if not high - low > _NARROWEST * max(abs(low), abs(high)):
+        column = replace(column, transform=None)
+        low, high = column.low, column.high
     if marginal is None:
-        places = column.low + wanted * (column.high - column.low)
+        places = low + wanted * (high - low)
     else:
-        edges = np.array(marginal.edges)
+        edges = column.transformed(np.array(marginal.edges))
         roots = np.append(0.0, np.cumsum(np.sqrt(np.diff(marginal.law))))
         laws = np.stack([marginal.law, roots / roots[-1], np.linspace(0.0, 1.0, edges.size)])
         places = np.interp(wanted, np.array(_PARTS) @ laws, edges)
@@ -134,7 +143,8 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: boo
         column.name,
         column.low,
         column.high,
-        tuple(places.tolist()),
+        tuple(column.back(places).tolist()),
+        transform=column.transform,
         missing=column.missing,
         indicator=column.indicator,
         monotone=column.monotone,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
-from sottovoce.data.columns import Column, Number
+from sottovoce.data.columns import Column
+from sottovoce.data.numbers import Numeric, Spline
 
 if TYPE_CHECKING:
     from sottovoce.features.marginals import Marginal
@@ -247,9 +248,9 @@ class _Shown:
                 levels, counted = (*levels, OTHER), np.append(counted, others)
                 rows = np.vstack([rows, np.zeros(width)])
             return cls(None, levels, rows, rows, _normalized(counted))
-        assert isinstance(column, Number)
+        assert isinstance(column, Numeric | Spline)
         edges = np.array(marginal.edges)
-        places = np.linspace(edges[0], edges[-1], POINTS)
+        places = column.at(np.linspace(0.0, 1.0, POINTS))
         basis = _with_absent(column.basis(places.copy()), width)
         over = _with_absent(column.basis((edges[1:] + edges[:-1]) / 2.0), width)
         if absent:

@@ -6,7 +6,6 @@ sqrt(d), and cost what one such mean costs, whatever the number of bins."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -131,13 +130,7 @@ def _coded(column: Column) -> Column:
 
 def bin_edges(column: Numeric | Spline) -> tuple[float, ...]:
     """Ends of the bins of a number: even over its declared range, after its transform if it has one."""
-    if isinstance(column, Spline) or column.transform is None:
-        ends = np.linspace(column.low, column.high, BINS + 1)
-    else:
-        there, back = {"log1p": (math.log1p, np.expm1), "sqrt": (math.sqrt, np.square)}[column.transform]
-        ends = back(np.linspace(there(column.low), there(column.high), BINS + 1))
-        ends[0], ends[-1] = column.low, column.high
-    return tuple(dict.fromkeys(ends.tolist()))
+    return tuple(dict.fromkeys(column.at(np.linspace(0.0, 1.0, BINS + 1)).tolist()))
 
 
 def read_off(schema: Schema, answer: Answer[Vector]) -> tuple[Marginal, ...]:

@@ -56,7 +56,8 @@ _SHORT = 1e-3
 @final
 @dataclass(frozen=True)
 class Centred(Number):
-    """A number less its released mean, over `reach` times its released standard deviation, within [-1, 1].
+    """A number, after its transform, less its released mean, over `reach` times its released standard
+    deviation, within [-1, 1].
 
     `of` is the column that it is read from."""
 
@@ -69,7 +70,8 @@ class Centred(Number):
         return self.of.source
 
     def basis(self, values: Vector) -> NDArray[np.float64]:
-        moved = (np.clip(values, self.of.low, self.of.high) - self.centre) / self.reach
+        inside = self.of.transformed(np.clip(values, self.of.low, self.of.high))
+        moved = (inside - self.centre) / self.reach
         return np.clip(moved, -1.0, 1.0)[:, None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class Centred(Number):
 
     @classmethod
     def by(cls, column: Numeric | Spline, marginal: Marginal, name: str) -> Centred:
-        edges, mass = np.array(marginal.edges), np.diff(marginal.law)
+        edges, mass = column.transformed(np.array(marginal.edges)), np.diff(marginal.law)
         middle = (edges[1:] + edges[:-1]) / 2.0
         centre = float(mass @ middle)
         spread = math.sqrt(max(float(mass @ (middle - centre) ** 2), (float(edges[1] - edges[0])) ** 2))

@@ -107,13 +107,27 @@ FRONTS = (
         name="encoded numbers not clipped to their bounds",
         place="data.numbers:Numeric.basis",
         old=(
-            "moved = self._transformed(np.clip(values, self.low, self.high))\n"
+            "moved = self.transformed(np.clip(values, self.low, self.high))\n"
             "moved -= middle\n"
             "moved /= reach\n"
             "return np.clip(moved, -1.0, 1.0, out=moved)[:, None]"
         ),
-        new="return ((self._transformed(values) - middle) / reach)[:, None]",
+        new="return ((self.transformed(values) - middle) / reach)[:, None]",
         tests="tests/data/test_encoding.py",
+    ),
+    Mutant(
+        name="a spline of numbers that have no transform",
+        place="data.numbers:_Ranged.__post_init__",
+        old="self.transform is not None and self.low < _LEAST[self.transform]",
+        new="False",
+        tests="tests/data/test_tables.py -k wrong_declaration",
+    ),
+    Mutant(
+        name="transformed numbers of a spline not clipped to its range",
+        place="data.numbers:Spline.basis",
+        old="inside = self.transformed(inside)",
+        new="inside = self.transformed(np.nan_to_num(values, nan=self.low))",
+        tests="tests/data/test_tables.py -k transformed_spline",
     ),
     Mutant(
         name="interactions not counted among the blocks of a row",

@@ -106,6 +106,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("bins", ("number",), _feature(Binned("x", (2.5, 5.0, 7.5))), _no_feature),
     Kind("spline", ("number",), _feature(Spline("x", 0.0, 10.0, (2.5, 5.0))), _no_feature),
     Kind(
+        "log spline",
+        ("number",),
+        _feature(Spline("x", 0.0, 10.0, (2.5, 5.0), transform="log1p")),
+        _no_feature,
+    ),
+    Kind(
         "indicator",
         ("number",),
         _feature(Numeric("x", 0.0, 10.0, indicator=True, missing=("?", 999))),
