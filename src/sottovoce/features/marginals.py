@@ -6,6 +6,7 @@ sqrt(d), and cost what one such mean costs, whatever the number of bins."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
