@@ -124,25 +124,44 @@ class Reach(NamedTuple):
 def vector_distance(band: Band, reach: Reach, relation: Relation) -> float:
     """Diameter of {c z / C}, or its longest, c in the band at its t.
 
+    Two contributions lie no farther apart than their lengths added. So of all bins only those count whose
+    largest |c|, added to the largest of all, exceeds what every eighth bin has shown already. In units of the
+    largest of all, lest squares underflow."""
+    low, high, plus, minus = _angles(band, reach)
+    largest = np.maximum(plus, minus)
+    longest = float(largest.max(initial=0.0))
+    norm = longest * ROUND_UP
+    if relation is Relation.ZERO_OUT or not norm:
+        return relation.distance(diameter=2.0 * norm, norm=norm)
+    largest, plus, minus = largest / longest, plus / longest, minus / longest
+    shown = _farthest(low[::8], high[::8], plus[::8], minus[::8])
+    left = largest + 1.0 > shown
+    best = max(1.0, shown, _farthest(low[left], high[left], plus[left], minus[left]))
+    return relation.distance(diameter=norm * min(2.0, best), norm=norm)
+
+
+def _farthest(low: Vector, high: Vector, plus: Vector, minus: Vector) -> float:
+    """The largest distance of two contributions neither of which is 0, of bins as `_angles` has them; 0 if
+    there are none.
+
     Let two rows stand at angles a and b to w, with factors c and d. The parts along w are c cos(a) and
     d cos(b); those across w can point any way, so at worst their lengths add. Squared, the distance is at
     most c^2 + d^2 - 2|cd| cos(a + b) where signs agree, c^2 + d^2 + 2|cd| cos(a - b) where they do not. Both
     are convex in |c|, and 0 belongs to the set (z = 0), so in each bin only the largest |c| of either sign
     counts; of two bins take the angles whose sum is nearest to pi, or whose difference is nearest to 0."""
-    low, high, plus, minus = _angles(band, reach)
-    largest = np.maximum(plus, minus)
-    norm = float(largest.max(initial=0.0)) * ROUND_UP
-    if relation is Relation.ZERO_OUT or not norm:
-        return relation.distance(diameter=2.0 * norm, norm=norm)
-    least, most = low[:, None] + low[None, :], high[:, None] + high[None, :]
-    apart = -np.cos(np.where(least > math.pi, least, np.minimum(most, math.pi)))
-    gap = np.maximum(low[:, None] - high[None, :], low[None, :] - high[:, None])
-    facing = np.cos(np.maximum(gap, 0.0))
     best = 0.0
-    for c, d, cosine in ((plus, plus, apart), (minus, minus, apart), (plus, minus, facing)):
-        square = c[:, None] ** 2 + d[None, :] ** 2 + 2.0 * c[:, None] * d[None, :] * cosine
-        best = max(best, float(square.max()))
-    return relation.distance(diameter=min(2.0 * norm, math.sqrt(best) * ROUND_UP), norm=norm)
+    for factors, others in ((plus, plus), (minus, minus), (plus, minus)):
+        i, j = np.flatnonzero(factors)[:, None], np.flatnonzero(others)
+        if factors is others:
+            least, most = low[i] + low[j], high[i] + high[j]
+            cosine = -np.cos(np.where(least > math.pi, least, np.minimum(most, math.pi)))
+        else:
+            gap = np.maximum(low[i] - high[j], low[j] - high[i])
+            cosine = np.cos(np.maximum(gap, 0.0))
+        c, d = factors[i], others[j]
+        square = c**2 + d**2 + 2.0 * c * d * cosine
+        best = max(best, float(square.max(initial=0.0)))
+    return math.sqrt(best)
 
 
 def _angles(band: Band, reach: Reach) -> tuple[Vector, Vector, Vector, Vector]:

@@ -118,17 +118,31 @@ CHARGES = (
     ),
     Mutant(
         "angles whose sum passes pi",
-        "trusted.bands:vector_distance",
+        "trusted.bands:_farthest",
         "np.where(least > math.pi, least, np.minimum(most, math.pi))",
         "most",
         f"{BANDS} -k random_bands",
     ),
     Mutant(
         "opposite factors that never face each other",
-        "trusted.bands:vector_distance",
+        "trusted.bands:_farthest",
         "np.maximum(gap, 0.0)",
         "math.pi / 2.0",
         f"{BANDS} -k random_bands",
+    ),
+    Mutant(
+        "bins left out that reach farther together with the longest",
+        "trusted.bands:vector_distance",
+        "largest + 1.0 > shown",
+        "largest > shown",
+        f"{BANDS} -k random_bands",
+    ),
+    Mutant(
+        "factors whose squares underflow",
+        "trusted.bands:vector_distance",
+        "largest / longest, plus / longest, minus / longest",
+        "largest, plus, minus",
+        f"{BANDS} -k tiny",
     ),
     Mutant(
         "angles narrower than the labels allow",
