@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
@@ -70,7 +70,8 @@ class Limited(Loss):
         return self.base.law
 
     def slope_band(self, first: float, last: float) -> Band:
-        return _cut(self.base.slope_band(first, last), self.limit)
+        whole, limit = self.base.slope_band(first, last), self.limit
+        return Band(first, last, np.clip(whole.lo, -limit, limit), np.clip(whole.hi, -limit, limit))
 
     def _values(self, t: Vector) -> Vector:
         corner = self.corner
@@ -82,9 +83,3 @@ class Limited(Loss):
 
     def _curvatures(self, t: Vector) -> Vector:
         return np.where(np.abs(self.base.first(t)) < self.limit, self.base.second(t), 0.0)
-
-
-@lru_cache(maxsize=1024)
-def _cut(band: Band, limit: float) -> Band:
-    """The same band for the same band and limit, so that what it is charged for is worked out once."""
-    return Band(band.first, band.last, np.clip(band.lo, -limit, limit), np.clip(band.hi, -limit, limit))
