@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -16,9 +17,11 @@ from sottovoce.data.encoding import encoded_table
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Categorical, Numeric, Schema, Spline, Target
+from sottovoce.features import selection
 from sottovoce.features.additive import LOOK_SHARE
 from sottovoce.features.curves import curved, curves_of
 from sottovoce.features.marginals import BINS, Marginal
+from sottovoce.features.pairs import EXPECTED
 from sottovoce.features.selection import Bending, Bends, Shape, expected_gains
 from sottovoce.privacy.sources import source_of
 from sottovoce.problem import Calibration
@@ -255,6 +258,26 @@ def test_gains_are_believed_where_they_stand_out_and_not_where_they_are_noise() 
     loud = expected_gains([np.full((1, 3), 0.2), *quiet], [errors[0], *errors])
     assert loud[0] == pytest.approx(0.12, rel=0.02)
     assert loud[1:].max() < 3e-4
+
+
+def test_of_what_is_nearly_noise_pairs_are_left_less_than_columns() -> None:
+    rng = np.random.default_rng(0)
+    seen = [0.3 * rng.standard_normal((1, 1)) for _ in range(36)]
+    errors = [np.full((1, 1), 0.3)] * 36
+    assert expected_gains(seen, errors, most=EXPECTED).sum() < 0.3 * expected_gains(seen, errors).sum()
+    loud = expected_gains([np.full((1, 1), 3.0), *seen], [errors[0], *errors], most=EXPECTED)
+    assert loud[0] > 1.0
+
+
+def test_a_curve_pays_for_a_quarter_of_what_the_sample_costs_an_unpenalized_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without noise, of h = 1/4, a feature costs 1/(2n): 8 of them a quarter of .0004, times 1.2."""
+    monkeypatch.setattr(selection, "sensitivity_of", lambda *_: 0.0)
+    problem = SimpleNamespace(n=10_000, dim=1, influence=1.0, outputs=1)
+    ask: Any = SimpleNamespace(problem=problem, units_left=1, mu_squared=lambda units: 1.0)
+    gains = (selection.Gain("pays", 1e-4, 8), selection.Gain("does not", 5e-5, 8))
+    assert selection.Gains(gains, Bending(0.25, 0.25, 0.25)).worthwhile(ask, 10, 2.0) == {"pays"}
 
 
 @pytest.mark.parametrize("relation", list(Relation))

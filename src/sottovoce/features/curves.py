@@ -10,7 +10,7 @@ import numpy as np
 from sottovoce.data.columns import Column
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.errors import ParameterError
-from sottovoce.features.selection import can_choose
+from sottovoce.features.selection import SAMPLED, can_choose
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
@@ -26,9 +26,6 @@ see to those beside a bin that holds most records, ranks to what is within it.""
 _NARROWEST = 1e-9
 """Part of the largest transformed number that a transformed range has at least: knots are rounded."""
 
-_SAMPLED = 0.25
-"""Part of what the chance of a sample costs an unpenalized fit that it costs here: noise is shrunk anyway."""
-
 
 def knot_count(n: int, mu: float, columns: int) -> int:
     """Knots K of each of c curves, from 1 to 12: least K^-4 / 4 + (c K)^2 / (2 n^2 mu^2) + c K / (8 n).
@@ -39,7 +36,7 @@ def knot_count(n: int, mu: float, columns: int) -> int:
     than the fifth root of 8 n / c knots are worth having."""
     knots = np.arange(1, MOST_KNOTS + 1)
     weights = columns * knots
-    private, sampled = (weights / (n * mu)) ** 2 / 2.0, _SAMPLED * weights / (2.0 * n)
+    private, sampled = (weights / (n * mu)) ** 2 / 2.0, SAMPLED * weights / (2.0 * n)
     return int(knots[np.argmin(knots**-4.0 / 4.0 + private + sampled)])
 
 

@@ -37,6 +37,10 @@ KNOTS = 2
 MOST_PAIRS = 8
 """Pairs that get a surface, at most: those that gain most."""
 
+EXPECTED = 2.0
+"""Pairs that act together, at most, before anything is seen. Were it all of them, an answer that is nearly
+noise would leave each with the gain of a usual one, and eight surfaces would be taken for it."""
+
 MOST_LOOKED_AT = 300
 """Pairs that are looked at, at most: those of 25 numbers."""
 
@@ -199,7 +203,8 @@ def together(
     error = [errors[:, [place]] for place in range(len(products.pairs))]
     features = (KNOTS + 4) ** 2
     found = tuple(
-        Gain(str(place), gain, features) for place, gain in enumerate(expected_gains(split, error).tolist())
+        Gain(str(place), gain, features)
+        for place, gain in enumerate(expected_gains(split, error, most=EXPECTED).tolist())
     )
     kept = Gains(found, bending).worthwhile(
         ask, RowLayout.of(products.before).dim, stand.deviation, most=MOST_PAIRS

@@ -69,6 +69,9 @@ _WHOLE, _SURELY = 1.6, 1.2
 """What a curve gains in all, in units of what its smoothest bends gain by one step: measured on Adult and one
 table of R without privacy. And how many times its cost that is to be."""
 
+SAMPLED = 0.25
+"""Part of what the chance of a sample costs an unpenalized fit that it costs here: noise is shrunk anyway."""
+
 _LEAST_DEVIATION = 1.0
 """Scores are taken to have at least this deviation where it is asked what noise costs: a fit that is told
 little cannot know that nothing is to be found."""
@@ -143,7 +146,7 @@ class Gains:
         stake = 0.5 * self.bending.whole * max(deviation, _LEAST_DEVIATION) ** 2
 
         def lost(count: int, gained: float) -> float:
-            noise = (count * moved / mu) ** 2 + count * self.bending.scatter / problem.n
+            noise = (count * moved / mu) ** 2 + SAMPLED * count * self.bending.scatter / problem.n
             noise *= self.bending.unit**2
             return noise * (stake + gained) / max(noise + stake + gained, 1e-300)
 
@@ -315,13 +318,13 @@ def gains(ask: Queries, bends: Bends, w: Vector, stand: Stand, units: int) -> Ga
     return Gains(tuple(Gain(shape.name, gain, width) for shape, gain, width in listed), bending)
 
 
-def expected_gains(along: list[Matrix], errors: list[Matrix]) -> Vector:
+def expected_gains(along: list[Matrix], errors: list[Matrix], *, most: float = math.inf) -> Vector:
     """For each column, the expected sum of squares of what its noisy numbers measure, given their errors.
 
     None of the columns bends, or a part of them does, each of their numbers normal with a variance that falls
     from the smoothest bend on, the others do not at all. Parts and variances are compared by how likely they
-    make all answers, and averaged."""
-    parts = np.geomspace(1.0 / len(along), 1.0, _PARTS)
+    make all answers, and averaged. Before anything is seen, `most` of the columns bend at most."""
+    parts = np.geomspace(1.0 / len(along), min(1.0, most / len(along)), _PARTS)
     part, mean = (grid.ravel() for grid in np.meshgrid(parts, _GAINS, indexing="ij"))
     bent, known = np.empty((2, part.size, len(along)))
     for place, (seen, error) in enumerate(zip(along, errors, strict=True)):
