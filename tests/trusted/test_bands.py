@@ -103,7 +103,7 @@ def test_random_bands_of_any_shape_hold_too() -> None:
 
 @pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-170, 1e-160, 1e59])
 def test_tiny_and_huge_bands_are_charged_in_proportion(size: float) -> None:
-    """Squares of numbers below 1e-162 are 0: two rows c z of opposite directions lie 2 c apart all the same."""
+    """Squares of numbers below 1e-162 are 0; rows c z of opposite directions lie 2 c apart all the same."""
     reach = Reach(1.0, 1.0, (0.0, 0.0), 0.0)
     for lo, hi in ((-1.0, 1.0), (-1.0, 0.0), (0.0, 1.0)):
         band = Band(-1.0, 1.0, np.full(4, lo * size), np.full(4, hi * size))
