@@ -51,6 +51,17 @@ def test_every_effect_has_the_sd_of_its_noise(model: Any) -> None:
         assert np.all(effect.noise > 0.0)
 
 
+def test_noise_beside_a_spread_is_of_the_same_records(model: Any) -> None:
+    """Nobody has next to no income: the noise there says nothing about how sure the spread is."""
+    region, income = (
+        {effect.column: effect for effect in model.effects()}[name] for name in ("region", "income")
+    )
+    expected = np.sqrt(region.shares @ region.noise**2)
+    assert region.importance_noise == pytest.approx(expected, rel=1e-12)
+    assert income.importance_noise < 0.8 * np.sqrt(np.mean(income.noise**2))
+    assert region.to_dict()["importance_noise"] == region.importance_noise
+
+
 def test_effects_of_several_classes_compare_each_with_their_mean() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0.0, 1.0, 3_000)

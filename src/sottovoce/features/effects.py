@@ -33,8 +33,9 @@ class Effect:
 
     `noise` is about how far the noise for privacy moves each value (sd), None where that is not known; the
     chance of the sample comes on top. `importance` is the standard deviation of the effect over the records,
-    as the marginal spreads them: in `shares` over the levels, or the bins and what is missing. `output`
-    names the class whose score it is, where there are several."""
+    as the marginal spreads them: in `shares` over the levels, or the bins and what is missing;
+    `importance_noise` is the root mean square of the noise over the same records. `output` names the class
+    whose score it is, where there are several."""
 
     column: str
     places: Vector | None
@@ -42,6 +43,7 @@ class Effect:
     values: Vector
     noise: Vector | None
     importance: float
+    importance_noise: float | None
     shares: Vector
     marginal: Marginal
     output: str = ""
@@ -59,6 +61,7 @@ class Effect:
             "effect": self.values.tolist(),
             "noise": None if self.noise is None else self.noise.tolist(),
             "importance": self.importance,
+            "importance_noise": self.importance_noise,
         }
 
 
@@ -92,7 +95,8 @@ def effects(model: Model) -> tuple[Effect, ...]:
                 unit * _widened(model, column.name, rows - shown.middle, known)
                 for rows in (shown.basis, shown.over_records)
             )
-            sd = model.result.noise.of_terms(block, 1) if model.result.noise.deviations is not None else None
+            sd, over = (_noise(model, rows) for rows in (block, spread))
+            hidden = None if over is None else math.sqrt(float(shown.shares @ over**2))
             for output, own in zip(outputs, weights - common, strict=True):
                 importance = math.sqrt(float(shown.shares @ (spread @ own) ** 2))
                 found.append(
@@ -101,14 +105,21 @@ def effects(model: Model) -> tuple[Effect, ...]:
                         shown.places,
                         shown.levels,
                         block @ own,
-                        None if sd is None or np.isnan(sd).any() else sd,
+                        sd,
                         importance,
+                        hidden,
                         shown.shares,
                         by_name[column.name],
                         output,
                     )
                 )
     return tuple(sorted(found, key=lambda effect: -effect.importance))
+
+
+def _noise(model: Model, rows: Matrix) -> Vector | None:
+    """How far the noise moves what each of these rows scores (sd), None where that is not known."""
+    sd = model.result.noise.of_terms(rows, 1)
+    return None if sd is None or np.isnan(sd).any() else sd
 
 
 def surfaces(model: Model) -> tuple[Surface, ...]:
@@ -276,13 +287,15 @@ def sparklines(found: tuple[Effect, ...], pairs: tuple[Surface, ...] = (), width
     long = max((len(_called(effect)) for effect in found), default=0)
     lines = [f"{'':{long}}  {'effect, low to high':{width}}  {'spread':>8}  {'noise':>8}"]
     for effect in found:
-        noise = "" if effect.noise is None else f"{float(np.median(effect.noise)):.2g}"
+        noise = "" if effect.importance_noise is None else f"{effect.importance_noise:.2g}"
         drawn = _drawn(effect, width)
         lines.append(f"{_called(effect):{long}}  {drawn:{width}}  {effect.importance:>8.3g}  {noise:>8}")
     if pairs:
         named = [f"{' x '.join(pair.columns)} ({pair.importance:.3g})" for pair in pairs]
         lines.append(f"beyond that, together (spread): {', '.join(named)}")
-    lines.append("spread: how far a column moves the score over the records (sd); noise: that of privacy")
+    lines.append(
+        "sd over the records: spread, of what a column adds to the score; noise, of the privacy noise in it"
+    )
     return "\n".join(lines)
 
 
