@@ -231,7 +231,7 @@ def test_every_printed_sentence_of_a_run(relation: str, gap: bool, persons: str,
         assert f"under {said.relation.other.value} {sentence if known else 'nothing is stated'}" in text
         assert said.neighbours in text
     page = render(result)
-    asks = "narrows one" if relation == "replace-one" else "asks whether one"
+    asks = "narrowed one" if relation == "replace-one" else "whether one given"
     assert f"{asks} {unit}" in page
     assert ("two candidates" in page) is (relation == "replace-one")
     result.save(tmp_path / "run.json")

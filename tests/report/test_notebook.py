@@ -65,7 +65,7 @@ def test_names_are_escaped_and_the_promise_is_told(shown: dict[str, str]) -> Non
     assert HOSTILE not in "".join(shown.values())
     assert shown["Model"].count("&lt;script&gt;") == 3
     for name in ("Model", "Result"):
-        assert "right one with a chance of at most" in shown[name]
+        assert "right one with a probability of at most" in shown[name]
         assert "differential privacy" in shown[name]
     assert "accuracy lost to privacy" in shown["Plan"]
     assert "more of epsilon" in shown["Ledger"]

@@ -127,7 +127,7 @@ def test_intervals_are_shown_where_they_hold() -> None:
     result = sv.minimize(overlapping(), budget=BUDGET, inference=0.3)
     page = render(result, clock=clock)
     assert result.inference is not None
-    assert "Each interval holds with 95\u00a0% confidence" in page
+    assert "Each interval is a 95\u00a0% confidence" in page
     assert page.count('class="sampling"') == 4
     assert page.count('data-label="95\u00a0% interval"') == 4
     assert "For a methods section" in page
@@ -222,7 +222,7 @@ def test_the_ledgers_cap_spent_and_left_are_told_where_they_are_known() -> None:
 
 
 def test_an_accuracy_that_was_not_measured_is_not_passed_over() -> None:
-    assert "How good it is was not measured" in render(private(), clock=clock)
+    assert "How well it predicts was not measured" in render(private(), clock=clock)
 
 
 @pytest.mark.parametrize("simulate", [None, 3])
@@ -272,6 +272,6 @@ def test_green_is_for_a_promise_that_bought_something_and_who_was_held_out_is_pr
         page = render(model.result, card=model.card())
         leads[epsilon] = 'class="lead plain"' in page
         assert "Each of the 600 records." in page
-        assert "Each of the 200 records held out is protected, too" in page
+        assert "Each of the 200 records held out is protected as well" in page
         assert model.summary().nothing is leads[epsilon]
     assert leads == {0.05: True, 20.0: False}

@@ -218,7 +218,7 @@ def test_a_data_set_without_a_ledger_is_refused(shell: Shell, command: tuple[str
         ("20", "1e-5", "epsilon = 20 promises little"),
         ("1", "0.5", "delta = 0.5 is above 1/n = 0.00333"),
         ("1", "0.004", "delta = 0.004 is above 1/n"),
-        ("1", "0.003", "delta = 0.003 is the chance that nothing is promised"),
+        ("1", "0.003", "delta = 0.003 lets all be revealed with that probability"),
     ],
 )
 def test_a_weak_budget_is_said_to_be_once_on_the_console_in_the_result_and_in_the_report(

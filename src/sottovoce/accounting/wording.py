@@ -104,9 +104,7 @@ def caution(
             "drawn at random, would keep this promise; take delta well below 1/n"
         )
     elif delta > WEAK_DELTA:
-        said.append(
-            f"delta = {delta:.3g} is the chance that nothing is promised at all; take it well below 1/n"
-        )
+        said.append(f"delta = {delta:.3g} lets all be revealed with that probability; take it well below 1/n")
     return "; ".join(said)
 
 

@@ -28,7 +28,7 @@ def curves(card: Card) -> str:
     said = element(
         "p",
         f"What each column adds to the score for {goal}, the columns that move it most first. The band is "
-        "about two standard deviations of the noise for privacy; the chance of the sample comes on top. "
+        "about two standard deviations of the noise for privacy; sampling error comes on top. "
         "Grey bars show the released marginal: how the data spread over the column.",
     )
     figures = [_figure(effect) for effect in card.effects]

@@ -30,7 +30,7 @@ NOT_PROMISED = (
 )
 
 
-def _odds_factor(epsilon: float) -> str:
+def _factor(epsilon: float) -> str:
     """e^epsilon, as a power of ten where it is past what a float holds."""
     if epsilon < 700.0:
         return number(math.exp(epsilon))
@@ -43,13 +43,13 @@ def headline(result: Result) -> str:
     promise = result.guarantee
     guess = f"{100.0 * right_guess(promise.epsilon, promise.delta):.4g}\u00a0%"
     named = (
-        f"narrows one {promise.unit} down to two candidates names the right one"
+        f"has narrowed one {promise.unit} down to two candidates picks the right one"
         if promise.relation is Relation.REPLACE_ONE
-        else f"asks whether one {promise.unit} was counted at all answers rightly"
+        else f"guesses whether one given {promise.unit} was counted at all is right"
     )
     return (
-        f"Whoever sees all that is released and {named} with a chance of at most {guess}, where a blind "
-        "guess has 50\u00a0%"
+        f"Anyone who sees everything released and {named} with a probability of at most {guess}; a blind "
+        "guess is right with 50\u00a0%"
     )
 
 
@@ -65,8 +65,8 @@ def _held_out(figures: tuple[Measured, ...], unit: str) -> str:
     if not figures:
         return ""
     return (
-        f" Each of the {figures[0].n:,} {text(unit)}s held out is protected, too, by the part of the budget "
-        "that the figures had: nobody is in both parts."
+        f" Each of the {figures[0].n:,} {text(unit)}s held out is protected as well, by the part of the "
+        "budget spent on the figures: nobody is in both parts."
     )
 
 
@@ -75,8 +75,8 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
     promise = result.guarantee
     if result.simulated:
         return [
-            "Whoever knows the seed can take the noise away again, and with it everything noise protects. "
-            "This page shows how a private run would look. Keep it with the data; do not publish it.",
+            "Anyone who knows the seed can remove the noise, and with it all protection. This page shows "
+            "what a private run would look like. Keep it with the data; do not publish it.",
         ]
     guess, unit = right_guess(promise.epsilon, promise.delta), text(promise.unit)
     return [
@@ -85,9 +85,9 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
         f"equally likely.{_held_out(figures, promise.unit)}",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         f"any computer, any other data, full knowledge of the method, even all the other {unit}s.",
-        f"<strong>How strong.</strong> {_asked(promise)} at most {100.0 * guess:.3g}\u00a0%, where a blind "
-        f"guess has 50\u00a0%. The factor on any odds is at most e<sup>\u03b5</sup> = "
-        f"{_odds_factor(promise.epsilon)}, but for a chance \u03b4 = {number(promise.delta)}.",
+        f"<strong>How strong.</strong> {_asked(promise)} at most {100.0 * guess:.3g}\u00a0%; a blind guess "
+        "is right with 50\u00a0%. The probability of anything they may see changes by at most a factor of "
+        f"e<sup>\u03b5</sup> = {_factor(promise.epsilon)}, plus \u03b4 = {number(promise.delta)}.",
         f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
         f"({text(promise.relation.value)}); {text(promise.otherwise)}.",
         *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
@@ -99,13 +99,13 @@ def _asked(promise: Guarantee) -> str:
     """What somebody asks whose chance to be right is bounded, which depends on what neighbours are."""
     if promise.relation is Relation.ZERO_OUT:
         return (
-            f"Say they ask whether one {text(promise.unit)} was counted, yes and no being equally likely to "
-            "them. After seeing everything their chance to answer rightly is"
+            f"Suppose they want to know whether one given {text(promise.unit)} was counted, and find yes and "
+            "no equally likely beforehand. After seeing everything, they guess right with a probability of"
         )
     one = "the record was one" if promise.unit == "record" else "the records of a person were one"
     return (
-        f"Say they know that {one} of two, each equally likely. After seeing everything their chance to name "
-        "the right one is"
+        f"Suppose they know that {one} of two, and find both equally likely beforehand. After seeing "
+        "everything, they pick the right one with a probability of"
     )
 
 
@@ -136,9 +136,7 @@ def certificate(result: Result) -> list[str]:
         if caveat != result.guarantee.caveat
     ]
     if found.below_noise_floor:
-        said.append(
-            "The gradient could not be told from noise: the bound is the noise floor, not a measurement."
-        )
+        said.append("The gradient is below the noise level: the bound is the noise floor, not a measurement.")
     if tolerance is not None and tolerance.curvature is not None:
         asked = (
             f"a gradient norm of at most {number(tolerance.gradient)} and an eigenvalue of at least "
@@ -164,9 +162,9 @@ def noise(reason: str) -> str:
     if reason:
         return f"How far the noise for privacy moved each effect is not known: {text(reason)}."
     return (
-        "Noise is about how far the noise for privacy moves an effect from one run to the next on the same "
-        "records (one standard deviation, estimated without a further query). An effect smaller than its "
-        "noise is marked *: it may be nothing else. The chance of the sample comes on top."
+        "Noise is the estimated standard deviation of an effect over repeated runs on the same records, "
+        "caused by the noise for privacy (no further query was needed). An effect smaller than its noise is "
+        "marked *: it may be nothing but noise. Sampling error comes on top."
     )
 
 
@@ -218,9 +216,9 @@ def with_intervals(summary: Summary, *, drawn: bool) -> str:
         which, what = ("but the intercept is", "the others") if alone else ("is", "all of them")
         return f"No coefficient {which} determined: the noise for privacy hides {what} in these records."
     return (
-        f"Each interval holds with {level(summary.level)} confidence, for the population the records were "
-        "drawn from: it covers the chance of the sample, the dark part of a bar, and the noise for privacy, "
-        "the light part; the column privacy is the noise's part of the variance. The line marks no effect. "
+        f"Each interval is a {level(summary.level)} confidence interval for the population that the records "
+        "were drawn from. It covers sampling error, the dark part of a bar, and the noise for privacy, the "
+        "light part; the column privacy is that noise's share of the variance. The line marks no effect. "
         "Estimates are without the penalty, so they differ a little from the weights of the model."
     )
 
@@ -234,16 +232,17 @@ def measured(figures: tuple[Measured, ...], result: Result, *, timed: bool = Fal
         return ["<strong>How well it predicts was not measured:</strong> figures are of one row a record."]
     if not figures:
         return [
-            "<strong>How good it is was not measured.</strong> <code>fit --evaluate 0.1</code> holds rows "
-            "out and keeps a part of the budget for them; <code>sottovoce evaluate</code> measures on others."
+            "<strong>How well it predicts was not measured.</strong> <code>fit --evaluate 0.1</code> holds "
+            "out a tenth and keeps a part of the budget for it; <code>sottovoce evaluate</code> measures on "
+            "a test set."
         ]
     said = (
-        f"The {whose} held out were measured with a part of the budget of their own. Each {text(unit)} is "
-        "either trained on or measured, never both."
+        f"The {whose} held out were measured with their own part of the budget. Each {text(unit)} is either "
+        "trained on or measured, never both."
     )
     return [said] + [
         f"{text(capital(figure.name))} {number(figure.value)} on {figure.n:,} {whose} held out of "
-        f"training, noise included: the exact one lies between {number(figure.low)} and "
+        f"training, noise included: the exact figure lies between {number(figure.low)} and "
         f"{number(figure.high)} with {level(figure.confidence)} confidence."
         + (f" <strong>That is {text(figure.remark)} {whose}.</strong>" if figure.remark else "")
         for figure in figures

@@ -66,9 +66,7 @@ def listing(coefficients: Sequence[ListedCoefficient], reason: str) -> str:
     below = sum(line.below_noise for line in coefficients)
     if len(order) > SHOWN:
         rows.append(f"and {len(order) - SHOWN} more, in the model file")
-    rows.append(
-        "noise: about how far the noise for privacy moves it (sd); the chance of the sample comes on top."
-    )
+    rows.append("noise: about how far the noise for privacy moves it (sd); sampling error comes on top.")
     if below:
         rows.append(f"{MARK} smaller than its noise: {below} of {len(order)}.")
     return "\n".join(rows)
