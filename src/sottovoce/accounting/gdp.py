@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from sottovoce.accounting.checks import nonnegative, positive
 from sottovoce.errors import ParameterError
@@ -71,7 +72,11 @@ def mu_of(epsilon: float, delta: float) -> float:
     """The largest mu, rounded down, for which mu-GDP implies (epsilon, delta)-DP.
 
     delta_of grows with mu, so bisection finds it; the slack keeps the answer below the exact one."""
-    epsilon, target = nonnegative("epsilon", epsilon), _usable(delta) * (1.0 - DELTA_SLACK)
+    return _mu_of(nonnegative("epsilon", epsilon), _usable(delta) * (1.0 - DELTA_SLACK))
+
+
+@lru_cache(maxsize=64)
+def _mu_of(epsilon: float, target: float) -> float:
     return largest(lambda mu: delta_of(mu, epsilon) <= target, 1.0)
 
 
