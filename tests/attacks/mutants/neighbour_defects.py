@@ -78,8 +78,8 @@ NEIGHBOURS = (
     ),
     Mutant(
         "persons counted where keys may be missing",
-        "data.persons:Persons.of",
-        "lenient and declared is None",
+        "data.persons:require_declared",
+        "persons is None and lenient",
         "False",
         STATEMENTS,
     ),

@@ -602,8 +602,8 @@ ASKING = (
     Mutant(
         "slopes limited in the charge and not in the gradient",
         "losses.limited:Limited.slope_band",
-        "_cut(self.base.slope_band(first, last), self.limit)",
-        "self.base.slope_band(first, last)",
+        "Band(first, last, np.clip(whole.lo, -limit, limit), np.clip(whole.hi, -limit, limit))",
+        "whole",
         "tests/losses/test_limited.py",
     ),
     Mutant(
