@@ -33,7 +33,7 @@ class Wish:
     """What is wanted, the least epsilon that is expected to reach it, and its range.
 
     Of accuracies `epsilon` is for eight of ten tables like those the forecast was learned from, `low` for
-    every other one, and `high` for the largest loss that the forecast allows for. Of standard errors it is
+    half of them, and `high` for the largest loss that the forecast allows for. Of standard errors it is
     for the one forecast, `low` and `high` for one a quarter smaller or larger. None: no epsilon up to 100."""
 
     wanted: str
