@@ -238,3 +238,33 @@ def test_text_of_the_model_cannot_leave_its_quotes_in_sql() -> None:
         found = connection.execute(model.to_sql("t")).fetchdf()
     assert np.abs(found["probability of yes"] - model.predict_proba(table)[:, 1]).max() < 1e-6
     assert versions()["sottovoce"] in model.to_sql("t")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("score", "prediction"), ("Score_1", "PREDICTION"), ("c0", "c1"), ("t0", "label"), ("value", "probabilities")],
+)
+@pytest.mark.parametrize("target", ["two classes", "three classes", "a number"])
+def test_no_name_of_a_column_stands_for_what_an_export_computes(names: tuple[str, str], target: str) -> None:
+    import onnxruntime
+
+    schema = sv.Schema(tuple(Numeric(name, 0, 1) for name in names), TARGETS[target])
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(rng.uniform(0, 1, (300, 2)), columns=list(names))
+    table["y"] = rng.choice(np.array(schema.target.classes or [0.0, 30.0], dtype=object), 300)  # type: ignore[union-attr]
+    fitted = sv.fit(table, schema, epsilon=1.0, delta=1e-3, simulate=0)
+    raw = fitted.to_dict()
+    raw["result"]["weights"] = rng.normal(0.0, 2.0, fitted.result.weights.size).tolist()
+    model = Model.from_dict(raw)
+    session = onnxruntime.InferenceSession(model.to_onnx().SerializeToString())
+    assert [one.name for one in session.get_inputs()] == list(names)
+    found = session.run(None, {name: table[[name]].to_numpy() for name in names})
+    alike(model, table, found[0].ravel(), found[-1])
+    others = {"score": 1.0, "score_1": 1.0, "prediction": "theirs"}
+    wider = table.assign(**{name: cell for name, cell in others.items() if name not in table.columns})
+    with duckdb.connect() as connection:
+        connection.register("t", pa.Table.from_pandas(wider.drop(columns="y")))
+        shown = connection.execute(model.to_sql("t")).fetchdf()
+    computed = shown.iloc[:, : shown.columns.get_loc(names[0])]
+    place = [name.rstrip("'") for name in computed.columns].index("prediction")
+    alike(model, table, computed.iloc[:, place].to_numpy(), computed.filter(like="probability of").to_numpy())

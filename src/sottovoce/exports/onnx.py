@@ -2,8 +2,8 @@
 
 One input a column, each of shape (rows, 1): float64 for numbers and categories that are numbers or truth
 values, NaN where missing; text for text, the empty one where missing. Outputs are `label` and, where the
-model gives them, `probabilities`; of a number or an expected count `value`. The metadata says what is
-guaranteed."""
+model gives them, `probabilities`; of a number or an expected count `value`, each primed where a column has
+that name. The metadata says what is guaranteed."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class Graph:
         return made
 
     def op(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        name = output or f"t{len(self.nodes)}"
+        name = self.card.apart(output or f"t{len(self.nodes)}")
         self.nodes.append(self.helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
     def array(self, values: Any) -> str:
         from onnx import numpy_helper
 
-        name = f"c{len(self.constants)}"
+        name = self.card.apart(f"c{len(self.constants)}")
         self.constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
@@ -217,11 +217,10 @@ class Graph:
             chances = self.op("Softmax", scores, axis=1)
         labels = _labels(self.card.classes)
         kind = kinds.STRING if labels.dtype == object else self.helper.np_dtype_to_tensor_dtype(labels.dtype)
-        self.op("Gather", self.array(labels), place, output="label")
-        found = [describe("label", kind, ["rows"])]
+        found = [describe(self.op("Gather", self.array(labels), place, output="label"), kind, ["rows"])]
         if self.card.probabilities:
-            self.op("Identity", chances, output="probabilities")
-            found.append(describe("probabilities", kinds.DOUBLE, ["rows", len(self.card.classes)]))
+            told = self.op("Identity", chances, output="probabilities")
+            found.append(describe(told, kinds.DOUBLE, ["rows", len(self.card.classes)]))
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -75,6 +76,13 @@ class Scorecard:
             found.append((part, self.weights[:, place : place + width].reshape(-1, *shape)))
             place += width
         return found
+
+    def apart(self, name: str, alike: Callable[[str], str] = str) -> str:
+        """The name, primed until no column that is read has one `alike`: for what an export computes."""
+        taken = {alike(column.source) for column in self.schema.columns}
+        while alike(name) in taken:
+            name += "'"
+        return name
 
     def refuse_formats(self, format_name: str) -> None:
         """Formats that know dates read them as ISO 8601 spells them."""

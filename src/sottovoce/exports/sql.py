@@ -1,7 +1,10 @@
 """A model as one SELECT that scores a table in DuckDB and in PostgreSQL.
 
 Columns must have the declared types: numbers for numbers and for categories that are numbers, text for text,
-booleans for booleans, dates or timestamps for parts of dates. The sums are those of the model in float64."""
+booleans for booleans, dates or timestamps for parts of dates. The sums are those of the model in float64.
+
+What is computed comes first: of two columns of one name DuckDB takes the first, which is then the model's, and
+PostgreSQL refuses. Names of declared columns are never used for it."""
 
 from __future__ import annotations
 
@@ -25,6 +28,9 @@ from sottovoce.exports.scorecard import (
     to_the_letter,
 )
 
+_ALIKE = str.casefold
+"""DuckDB takes names for one another that differ in case."""
+
 _FIELDS = {"month": "MONTH", "quarter": "QUARTER", "weekday": "ISODOW", "hour": "HOUR", "year": "YEAR"}
 
 
@@ -36,7 +42,7 @@ class Case(NamedTuple):
 
 
 def to_sql(card: Scorecard, table: str) -> str:
-    """SELECT the table's columns, the scores, the prediction and, where there are any, probabilities."""
+    """SELECT the scores, the prediction, probabilities where there are any, and the table's columns."""
     if not isinstance(table, str) or not table:
         raise ParameterError(
             'table must be the name of a table, such as "claims" or "schema.claims".', argument="table"
@@ -50,26 +56,29 @@ def to_sql(card: Scorecard, table: str) -> str:
         )
         for output, constant in enumerate(card.constants)
     ]
-    names = ["score"] if len(scores) == 1 else [f"score_{place}" for place in range(1, len(scores) + 1)]
+    numbers = [""] if len(scores) == 1 else [f"_{place}" for place in range(1, len(scores) + 1)]
+    names = [identifier(card.apart(f"score{number}", _ALIKE)) for number in numbers]
     inner = ",\n    ".join(
         f"CAST({score} AS DOUBLE PRECISION) AS {name}" for score, name in zip(scores, names, strict=True)
     )
     facts = "".join(f"-- {name}: {' '.join(text.split())}\n" for name, text in card.facts.items())
-    outer = ", ".join(f"{text} AS {identifier(name)}" for name, text in _results(card, names))
+    outer = ", ".join(
+        f"{text} AS {identifier(card.apart(name, _ALIKE))}" for name, text in _results(card, names)
+    )
     # without OFFSET PostgreSQL writes each score out at every place that names it, and takes minutes to plan
-    scored = f"(\n  SELECT t.*,\n    {inner}\n  FROM {place} AS t OFFSET 0\n) AS scored"
-    return f"{facts}SELECT scored.*, {outer}\nFROM {scored}"
+    scored = f"(\n  SELECT {inner},\n    t.*\n  FROM {place} AS t OFFSET 0\n) AS scored"
+    return f"{facts}SELECT {outer}, scored.*\nFROM {scored}"
 
 
 def _results(card: Scorecard, names: list[str]) -> list[tuple[str, str]]:
     if card.highest is not None:
-        return [("prediction", f"least({literal(card.highest)}, exp(least(700.0, scored.score)))")]
+        return [("prediction", f"least({literal(card.highest)}, exp(least(700.0, scored.{names[0]})))")]
     if card.classes is None:
-        return [("prediction", "scored.score")]
+        return [("prediction", f"scored.{names[0]}")]
     if len(names) == 1:
-        chance = "1.0 / (1.0 + exp(-greatest(-700.0, least(700.0, scored.score))))"
+        chance = f"1.0 / (1.0 + exp(-greatest(-700.0, least(700.0, scored.{names[0]}))))"
         first, second = map(constant, card.classes)
-        found = [("prediction", f"CASE WHEN scored.score > 0 THEN {second} ELSE {first} END")]
+        found = [("prediction", f"CASE WHEN scored.{names[0]} > 0 THEN {second} ELSE {first} END")]
         chances = [f"1.0 - {chance}", chance]
     else:
         best = f"greatest({', '.join(f'scored.{name}' for name in names)})"

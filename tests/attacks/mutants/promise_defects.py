@@ -24,6 +24,13 @@ CHAINS = (
         "tests/exports/test_exports_r.py -k hostile",
     ),
     Mutant(
+        "a column's name stands for what an export computes",
+        "exports.scorecard:Scorecard.apart",
+        "alike(name) in taken",
+        "False",
+        "tests/exports/test_exports.py -k no_name",
+    ),
+    Mutant(
         "a failing loss quotes a margin",
         "privacy.release:unquoted",
         "type(error).__name__",
