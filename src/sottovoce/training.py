@@ -188,13 +188,17 @@ def minimize(
                 f"{budget.epsilon:g}. Lower epsilon, or look at the ledger."
             )
         findings, rows = _inferred(oracle, outcome.weights, kept, asked) if kept else (None, ())
-    earlier = () if origin is None else origin.lineage
+    origin = origin or Origin((), "", simulated=False)
+    earlier = origin.lineage
     name = f"simulated {len(earlier)}" if noise.simulated else run.preset.run
     lineage = (*earlier, replace(run.preset, run=name, counted=problem.counted))
     guarantee = Guarantee.over(
-        lineage, n=problem.n, cap=None if ledger is None else ledger.cap, simulated=noise.simulated
+        lineage,
+        n=max(problem.n, origin.n),
+        cap=None if ledger is None else ledger.cap,
+        simulated=noise.simulated,
     )
-    caveats = [*problem.caveats, *filter(None, [guarantee.caveat])]
+    caveats = [*problem.caveats, *filter(None, [guarantee.caveat]), *origin.said]
     if run.cut_short or outcome.stop is Stop.INTERRUPTED:
         caveats.append(
             f"the run ended short of its plan after {100.0 * run.units_spent / run.units_cap:.3g} % of its "

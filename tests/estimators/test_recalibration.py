@@ -17,6 +17,7 @@ from sottovoce.cli import app
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.errors import DataError, ParameterError
 from sottovoce.estimators import recalibration
+from sottovoce.results.result import UNLISTED
 
 SCHEMA = Schema((Numeric("a", 0, 1), Numeric("b", 0, 1)), Target("y", ("no", "yes")))
 BUDGET = sv.Budget(1.0, 1e-6)
@@ -72,6 +73,19 @@ def test_the_guarantee_is_that_of_training_and_map_together(tmp_path: Path) -> N
     both.save(tmp_path / "m.json")
     assert sv.Model.load(tmp_path / "m.json").result.guarantee == promise
     assert any("certificate is that of the map" in caveat for caveat in both.result.caveats)
+
+
+def test_a_small_table_hides_nothing_about_the_one_that_was_trained_on() -> None:
+    weak = sv.Budget(1.0, 5e-4)
+    first = sv.fit(table(4_000, 0), SCHEMA, budget=weak, method="majorize")
+    raw = first.to_dict()
+    del raw["result"]["lineage"]
+    old = sv.Model.from_dict(raw)
+    for model in (first, old):
+        both = model.recalibrated(table(400, 1), budget=weak).result
+        assert both.guarantee.n == 4_000
+        assert any("above 1/n = 0.00025" in caveat for caveat in both.caveats)
+        assert (UNLISTED in both.caveats) is (model is old)
 
 
 def test_a_simulated_part_makes_the_whole_not_private(skewed: sv.Model) -> None:

@@ -242,7 +242,13 @@ def test_text_of_the_model_cannot_leave_its_quotes_in_sql() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [("score", "prediction"), ("Score_1", "PREDICTION"), ("c0", "c1"), ("t0", "label"), ("value", "probabilities")],
+    [
+        ("score", "prediction"),
+        ("Score_1", "PREDICTION"),
+        ("c0", "c1"),
+        ("t0", "label"),
+        ("value", "probabilities"),
+    ],
 )
 @pytest.mark.parametrize("target", ["two classes", "three classes", "a number"])
 def test_no_name_of_a_column_stands_for_what_an_export_computes(names: tuple[str, str], target: str) -> None:

@@ -17,6 +17,8 @@ import pytest
 import sottovoce as sv
 from sottovoce import cli
 from sottovoce.accounting import lineage as origins
+from sottovoce.report import registry, words
+from sottovoce.report.card import Card
 from sottovoce.results.result import UNLISTED
 from tests import problems
 
@@ -165,6 +167,27 @@ def test_a_file_from_before_still_loads_and_says_what_it_does_not_know(
     after = minimize(risk, budget=SMALL, ledger=ledger, start=old)
     assert after.guarantee.epsilon >= 5.01
     assert after.guarantee.delta >= 2e-6
+    assert UNLISTED in after.caveats
+    assert UNLISTED in minimize(risk, budget=SMALL, ledger=ledger, start=after.weights).caveats
+
+
+@pytest.mark.parametrize("way", ["result", "weights"])
+def test_a_small_table_hides_neither_the_size_of_a_large_one_nor_what_is_weak_for_it(
+    risk: sv.Risk, way: str
+) -> None:
+    ledger, weak = sv.Ledger(sv.Budget(8.0, 1e-2)), sv.Budget(1.0, 5e-4)
+    first = minimize(problems.logistic(n=4_000, dim=2), budget=weak, ledger=ledger)
+    assert "above 1/n" in first.caveats[0]
+    start = first if way == "result" else first.weights
+    second = minimize(risk, budget=weak, ledger=ledger, start=start)
+    assert second.guarantee.n == 4_000
+    assert any("above 1/n = 0.00025" in caveat for caveat in second.caveats)
+    assert "runs on 4,000 records at most" in str(second.guarantee)
+    assert "Each of the records of 2 runs, 4,000 at most in each." in words.promises(second)[0]
+    told = registry.entry(second, Card(trained="2026-11-18"), registry.Publication())["deployment"]
+    assert "4,000 at most in each" in told["basic"]["description"]
+    assert "4,000 at most in each" in told["dp_variant"]["data_domain"]
+    assert "The last run was charged for" in told["accounting"]["composition"]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ class Guarantee(Worded):
 
     It covers all `runs` the result was computed from, see `accounting.lineage`. `cap_epsilon` and `cap_delta`
     are the cap of the ledger that was charged: it holds even if budgets were chosen after earlier results.
-    Neighbours differ in one `unit`, a record or a person, of which there are n. `other_epsilon` and
-    `other_delta` are the same promise under the other relation, None where nothing is known of it."""
+    Neighbours differ in one `unit`, a record or a person, of which there are n, the most that any of the runs
+    had. `other_epsilon` and `other_delta` are the same promise under the other relation, None where nothing
+    is known of it."""
 
     epsilon: float
     delta: float

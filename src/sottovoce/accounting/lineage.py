@@ -178,11 +178,14 @@ def _rounded_up(value: Decimal, digits: int) -> float:
 @final
 @dataclass(frozen=True)
 class Origin:
-    """The runs some weights were computed from, and the ledger they were charged to, if any."""
+    """The runs some weights were computed from, and the ledger they were charged to, if any; the most records
+    or persons that one of them had, and what must be `said` of all that is computed from them."""
 
     lineage: tuple[Preset, ...]
     ledger: str
     simulated: bool
+    n: int = 1
+    said: tuple[str, ...] = ()
 
 
 _KNOWN: dict[int, tuple[weakref.ref[Any], Origin]] = {}

@@ -49,13 +49,21 @@ class Worded:
         """How the promise was composed and what limits it, in words; empty for a single run."""
         if self.runs == 1:
             return ""
-        said = f"composed over {self.runs} runs, each started from the one before"
+        most = f"{self.n:,} {self.unit}s at most"
+        said = f"composed over {self.runs} runs on {most}, each started from the one before"
         if self.cap_epsilon is None or self.cap_delta is None:
             return f"{said}; no ledger caps them all, so their budgets must have been fixed beforehand"
         return (
             f"{said}; if a budget was chosen after seeing an earlier result, what holds is the cap of their "
             f"ledger, ({self.cap_epsilon:g}, {self.cap_delta:.3g})"
         )
+
+    @property
+    def whose(self) -> str:
+        """Whose data it is about, in words."""
+        if self.runs == 1:
+            return f"the {self.n:,} {self.unit}s"
+        return f"the {self.unit}s of {self.runs} runs, {self.n:,} at most in each"
 
     @property
     def caveat(self) -> str:

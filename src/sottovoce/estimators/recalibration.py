@@ -116,11 +116,11 @@ def _together(trained: Result, found: Result, weights: Any, line: tuple[float, f
     """The second run with the weights that both made, promised what both promise.
 
     The cap of the ledger limits both where both were charged to it."""
-    lineage = (*trained.origin.lineage, *found.lineage)
-    stated = found.guarantee
+    origin, stated = trained.origin, found.guarantee
+    lineage = (*origin.lineage, *found.lineage)
     capped = bool(found.ledger) and found.ledger == trained.ledger
     guarantee = replace(
-        Guarantee.over(lineage, n=stated.n, simulated=found.simulated or trained.simulated),
+        Guarantee.over(lineage, n=max(origin.n, stated.n), simulated=found.simulated or trained.simulated),
         cap_epsilon=stated.cap_epsilon if capped else None,
         cap_delta=stated.cap_delta if capped else None,
     )
@@ -137,5 +137,5 @@ def _together(trained: Result, found: Result, weights: Any, line: tuple[float, f
         lineage=lineage,
         simulated=guarantee.simulated,
         objective=f"recalibrated ({found.objective}) from: {trained.objective}",
-        caveats=tuple(dict.fromkeys((said, *found.caveats, *filter(None, [guarantee.caveat])))),
+        caveats=tuple(dict.fromkeys((said, *origin.said, *found.caveats, *filter(None, [guarantee.caveat])))),
     )

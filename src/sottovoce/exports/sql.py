@@ -3,8 +3,8 @@
 Columns must have the declared types: numbers for numbers and for categories that are numbers, text for text,
 booleans for booleans, dates or timestamps for parts of dates. The sums are those of the model in float64.
 
-What is computed comes first: of two columns of one name DuckDB takes the first, which is then the model's, and
-PostgreSQL refuses. Names of declared columns are never used for it."""
+What is computed comes first: of two columns of one name DuckDB takes the first, which is then the model's,
+and PostgreSQL refuses. Names of declared columns are never used for it."""
 
 from __future__ import annotations
 

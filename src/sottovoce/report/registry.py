@@ -62,7 +62,7 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
         "intended_use": card.purpose or f"{BLANK}what the model is for",
         "data_product_type": "Machine learning model",
         "data_product_region": about.region or f"{BLANK}the region the data describe, or whose laws apply",
-        "description": f"{result.objective}; {result.weights.size} weights, fitted on {promise.n:,} {unit}s.",
+        "description": f"{result.objective}; {result.weights.size} weights, fitted on {promise.whose}.",
         "publication_date": about.published or card.trained,
         **({"data_product_sector": about.sector} if about.sector else {}),
     }
@@ -74,7 +74,7 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
             "basic": basic,
             "dp_variant": {
                 "variant_name": "Approximate DP",
-                "data_domain": f"Tables of {promise.n:,} {unit}s with the declared columns.",
+                "data_domain": f"Tables with the declared columns, of {promise.whose}.",
                 "unprotected_quantities": _unprotected(result),
             },
             "privacy_loss": {
@@ -98,7 +98,8 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
                 "post_processing": "Weights, trace and report are functions of noisy answers alone.",
                 "composition": (
                     "Fully adaptive composition under a filter fixed beforehand, charged before each answer"
-                    f"{'; ' + promise.chain if promise.chain else ''}. Charged to: "
+                    f"{'; ' + promise.chain if promise.chain else ''}. "
+                    f"{'Charged to' if promise.runs == 1 else 'The last run was charged for'}: "
                     f"{', '.join(f'{subject} {share:.1%}' for subject, share in result.spending.items())}."
                 ),
             },
@@ -138,8 +139,9 @@ def _neighbours(result: Result) -> str:
 def _unprotected(result: Result) -> str:
     unit = result.guarantee.unit
     return (
-        f"The number of {unit}s ({result.guarantee.n:,}), the declared columns, bounds, categories, classes "
-        "and all settings are public. Running time, memory and whether a file was refused are not protected."
+        f"The number of {unit}s ({result.guarantee.n:,}{' at most' * (result.guarantee.runs > 1)}), the "
+        "declared columns, bounds, categories, classes and all settings are public. Running time, memory and "
+        "whether a file was refused are not protected."
     )
 
 

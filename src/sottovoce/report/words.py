@@ -80,7 +80,7 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
         ]
     guess, unit = right_guess(promise.epsilon, promise.delta), text(promise.unit)
     return [
-        f"<strong>Whom it protects.</strong> Each of the {promise.n:,} {unit}s. Had any one of them "
+        f"<strong>Whom it protects.</strong> Each of {text(promise.whose)}. Had any one of them "
         f"{_changed(promise)}, everything released by {_released_by(promise)} would have come out almost "
         f"equally likely.{_held_out(figures, promise.unit)}",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
@@ -190,7 +190,7 @@ def methods(result: Result, summary: Summary) -> str:
         "The noise of this run was simulated; it is not private."
         if result.simulated
         else f"All that is reported satisfies ({stated.epsilon:.4g}, {number(stated.delta)})-differential "
-        f"privacy for every one of the {stated.n:,} {stated.unit}s ({stated.neighbours}), accounted for by "
+        f"privacy for every one of {stated.whose} ({stated.neighbours}), accounted for by "
         "Gaussian differential privacy (Dong et al., 2022)."
     )
     hidden = sum(not line.resolved for line in summary.lines)

@@ -147,9 +147,10 @@ class Result:
     @property
     def origin(self) -> Origin:
         """The runs these weights were computed from; of a file that lists none, the promise it states."""
-        if self.lineage:
-            return Origin(self.lineage, self.ledger, self.simulated)
         stated = self.guarantee
+        said = tuple(caveat for caveat in self.caveats if caveat == UNLISTED)
+        if self.lineage:
+            return Origin(self.lineage, self.ledger, self.simulated, stated.n, said)
         name = hashlib.sha256(self.weights.tobytes() + self.ledger_head.encode()).hexdigest()
         unlisted = Preset(
             run=name,
@@ -159,7 +160,7 @@ class Result:
             unit=stated.unit,
             value_asked=True,
         )
-        return Origin((unlisted,), self.ledger, self.simulated)
+        return Origin((unlisted,), self.ledger, self.simulated, stated.n, said)
 
     @property
     def privacy(self) -> dict[str, Any]:

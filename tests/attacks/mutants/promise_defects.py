@@ -31,6 +31,27 @@ CHAINS = (
         "tests/exports/test_exports.py -k no_name",
     ),
     Mutant(
+        "a run on a small table hides how many records the one before had",
+        "training:minimize",
+        "max(problem.n, origin.n)",
+        "problem.n",
+        "tests/system/test_chains.py -k small_table",
+    ),
+    Mutant(
+        "a recalibration hides how many records were trained on",
+        "estimators.recalibration:_together",
+        "max(origin.n, stated.n)",
+        "stated.n",
+        "tests/estimators/test_recalibration.py -k small_table",
+    ),
+    Mutant(
+        "what a file does not list is forgotten by the next run",
+        "results.result:Result.origin",
+        "caveat == UNLISTED",
+        "False",
+        "tests/system/test_chains.py -k file_from_before",
+    ),
+    Mutant(
         "a failing loss quotes a margin",
         "privacy.release:unquoted",
         "type(error).__name__",
