@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections import namedtuple
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ import pytest
 import sottovoce as sv
 from sottovoce.data import parquet as reading
 from sottovoce.data import spool as spooling
+from sottovoce.data.files import read_compact
 from sottovoce.data.parquet_rows import SpooledRows, StreamedRows
+from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.data.spool import ArrayForm, Spool
 from sottovoce.errors import DataError, ParameterError
 from tests.data.test_streams import risk_of, schema_for, table_for
@@ -115,12 +118,39 @@ def test_passes_over_a_spool_use_every_thread_and_streams_one(path):
     assert isinstance(rows[1], StreamedRows)
 
 
-def test_too_little_room_is_refused_with_the_size_before_a_row_is_read(path, folder, monkeypatch):
+def test_too_little_room_is_refused_before_a_row_is_read(path, folder, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(spooling.shutil, "disk_usage", lambda _: usage(10**6, 0, 1000))
     monkeypatch.setattr("sottovoce.data.parquet._batches", lambda *_: pytest.fail("a row was read"))
-    with pytest.raises(ParameterError, match=r"GB in .*spool=False"):
+    with pytest.raises(ParameterError, match=r"1e-06 GB are free.*spool=False"):
         sv.Records.from_parquet(path, SCHEMA, memory=0, spool=folder)
+
+
+def test_nothing_tells_how_many_rows_persons_have(tmp_path, folder, monkeypatch):
+    """Of two files with the same persons, one with rows enough for many more pieces."""
+    usage = namedtuple("usage", "total used free")
+    schema = Schema((Numeric("x", 0, 1),), Target("y", ("a", "b")), person="who")
+    said = []
+    for rows in (20, 40_000):
+        path = tmp_path / f"{rows}" / "persons.parquet"
+        path.parent.mkdir()
+        who = [f"p{row % 4}" for row in range(rows)]
+        pq.write_table(pa.table({"x": [0.5] * rows, "y": ["a", "b"] * (rows // 2), "who": who}), path)
+        told = []
+        monkeypatch.setattr(
+            "sottovoce.data.parquet_rows.waiting",
+            lambda _, words: told.append(words) or nullcontext(),  # noqa: B023
+        )
+        records = sv.Records.from_parquet(path, schema, memory=0, spool=folder, progress=True)
+        told.append(repr(records))
+        held = read_compact(path, schema)
+        told += [repr(held), repr(held.features)]
+        with monkeypatch.context() as patch:
+            patch.setattr(spooling.shutil, "disk_usage", lambda _: usage(10**6, 0, 10))
+            with pytest.raises(ParameterError) as refused:
+                sv.Records.from_parquet(path, schema, memory=0, spool=folder)
+        said.append([*told, str(refused.value)])
+    assert said[0] == said[1]
 
 
 def test_a_disk_that_fills_up_is_refused_without_context(folder):

@@ -170,4 +170,4 @@ class Compact(Sealed):
         return out
 
     def __repr__(self) -> str:
-        return f"Compact({self.n} rows, {self.layout.dim} columns)"
+        return f"Compact({self.layout.dim} columns, private)"

@@ -27,7 +27,7 @@ from sottovoce.data.record_facts import RecordFacts
 from sottovoce.data.records import Records
 from sottovoce.data.rows import DenseRows, Rows, chosen
 from sottovoce.data.schema import Schema
-from sottovoce.data.spool import ArrayForm, Spool, in_gigabytes, spool_folder
+from sottovoce.data.spool import ArrayForm, Spool, spool_folder
 from sottovoce.data.validation import (
     checked_radius,
     declaration_of,
@@ -126,8 +126,8 @@ def read_rows(
                 return free.pop().tiles(0, count), targets[first : first + count]
         return held.room(count), targets[first : first + count]
 
-    told = f", spooling {in_gigabytes(spool.size)} into {folder}" if spool else ""
-    with waiting(progress, f"reading {n} rows{told}"):
+    # How many rows there are is private where persons have several: neither they nor their bytes are told.
+    with waiting(progress, f"reading rows{f', spooling them into {folder}' if spool else ''}"):
         for features in source.read(room, encode=encode):
             start += len(features)
             if len(kept) < most:

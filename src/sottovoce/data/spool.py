@@ -64,7 +64,7 @@ class Spool(Sealed):
         self._folder = folder
         free = shutil.disk_usage(folder).free
         if free < self.size:
-            raise self._refusal(f"{in_gigabytes(free)} are free")
+            raise self._refusal(f"{free / 1e9:.3g} GB are free")
         try:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the finalizer
         except OSError:
@@ -100,11 +100,6 @@ class Spool(Sealed):
 
     def _refusal(self, why: str) -> ParameterError:
         return ParameterError(
-            f"encoded rows beyond `memory` take {in_gigabytes(self.size)} in {self._folder}, where {why}. "
-            "Pass spool= another folder, more memory, or spool=False to decode the files at every pass."
+            f"encoded rows beyond `memory` find no room in {self._folder}, where {why}. Pass spool= another "
+            "folder, more memory, or spool=False to decode the files at every pass."
         )
-
-
-def in_gigabytes(size: int) -> str:
-    """A number of bytes for people."""
-    return f"{size / 1e9:.3g} GB"

@@ -68,7 +68,7 @@ class Table(Sealed):
         return {} if self.counts is None else {"sample_weight": self.counts, "weight_cap": 1.0}
 
     def __repr__(self) -> str:
-        return f"Table({self.features.shape[0]} rows, {self.features.shape[1]} columns)"
+        return f"Table({self.features.shape[1]} columns, private)"
 
 
 @final

@@ -15,6 +15,20 @@ SPOOL = (
         TESTS,
     ),
     Mutant(
+        "the rows of persons are told while they are read",
+        "data.parquet_rows:read_rows",
+        """f"reading rows{f', spooling them into {folder}' if spool else ''}\"""",
+        'f"reading {n} rows"',
+        f"{TESTS} -k how_many_rows",
+    ),
+    Mutant(
+        "a full disk tells how many rows persons have",
+        "data.spool:Spool.__init__",
+        'f"{free / 1e9:.3g} GB are free"',
+        'f"{self.size} bytes are needed"',
+        f"{TESTS} -k how_many_rows",
+    ),
+    Mutant(
         "every block of a spool is its first",
         "data.spool:Spool.block",
         "index * self._stride",
