@@ -271,7 +271,11 @@ def test_a_cap_is_stated_for_runs_that_it_covers_alone() -> None:
     first, second = (trained("replace-one", ledger=one, again=time) for time in range(2))
     elsewhere = trained("replace-one", ledger=other)
     assert _together(first, second, first.weights, (1.0, 0.0)).guarantee.cap_epsilon == 9.0
-    assert _together(first, elsewhere, first.weights, (1.0, 0.0)).guarantee.cap_epsilon is None
+    apart = _together(first, elsewhere, first.weights, (1.0, 0.0))
+    assert apart.guarantee.cap_epsilon is None
+    last = "The last run, and none before it, was charged to the ledger named"
+    assert render(apart).count(last) == 2
+    assert last not in render(second)
 
 
 def test_a_file_that_does_not_say_whether_persons_were_counted_states_nothing_of_zero_out() -> None:

@@ -210,6 +210,12 @@ def test_where_nobody_tells_whose_records_these_are_the_promise_is_for_records(r
     told = schema.amended(person="patient")
     named = sv.fit(people, told, budget=budget, method="majorize", persons=40)
     assert named.result.guarantee.unit == "person"
+    counted = "sum over rows at risk, each 1/2 of its {} or less, over n, of"
+    assert alone.result.objective.startswith(counted.format("record"))
+    assert named.result.objective.startswith(counted.format("person"))
+    page = render(alone.result, alone.card())
+    assert "figures are of one row a record" in page
+    assert "evaluate" not in page
     with pytest.raises(sv.errors.LedgerError, match="person"):
         sv.fit(table, schema, budget=budget, method="majorize", ledger=sv.Ledger(budget, unit="person"))
 

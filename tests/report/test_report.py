@@ -119,6 +119,8 @@ def test_a_simulated_run_never_looks_private() -> None:
     assert "Not private" in page
     assert "Each of the 2,000 records" not in page
     assert "(2, 10⁻⁵)-differential privacy" not in page
+    assert "It is drawn exactly on a lattice" not in page
+    assert "protected roughly k times less;" not in page
 
 
 def test_intervals_are_shown_where_they_hold() -> None:

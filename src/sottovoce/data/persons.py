@@ -69,7 +69,7 @@ class Persons(Sealed):
     `quota`: a row counts no more than one of so many, however few its person has.
     `alone`: these are records that several rows were made of, and nobody told whose records they are."""
 
-    __slots__ = ("_owners", "_quota", "_starts", "alone", "declared", "n")
+    __slots__ = ("_owners", "_starts", "alone", "declared", "n", "quota")
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Persons(Sealed):
         self._starts = starts
         self.n = n
         self.declared = declared
-        self._quota = quota
+        self.quota = quota
         self.alone = alone
 
     @classmethod
@@ -153,7 +153,7 @@ class Persons(Sealed):
 
         m of them sum to 1 at most: a person's part in a sum lies in the convex hull of row terms and 0."""
         held = np.maximum(self._owners, 0)
-        rows = np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self._quota)
+        rows = np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self.quota)
         shares = np.where(rows == 1, 1.0, (1.0 - SHARE_MARGIN) / np.maximum(rows, 1))
         return np.where(self._owners < 0, 0.0, shares)
 

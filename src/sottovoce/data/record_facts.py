@@ -101,4 +101,9 @@ class Declared:
     def mean(self) -> str:
         """Which mean over these records a risk is, in words."""
         kind = "mean" if self.weight_cap is None else "weighted mean"
-        return kind if self._persons is None else f"{kind} over persons, each the mean over its rows,"
+        if self._persons is None:
+            return kind
+        if self._persons.quota > 1:
+            unit = "record" if self._persons.alone else "person"
+            return f"sum over rows at risk, each 1/{self._persons.quota} of its {unit} or less, over n,"
+        return f"{kind} over persons, each the mean over its rows,"

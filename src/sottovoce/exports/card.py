@@ -31,6 +31,7 @@ def card_of(model: Any) -> Card:
         effects=tuple(map(_drawn, effects(model))),
         pairs=tuple((_called(pair), pair.importance) for pair in surfaces(model)),
         survival=_curves(model),
+        timed=model.schema.target.survival is not None,
     )
 
 

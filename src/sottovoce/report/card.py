@@ -53,7 +53,7 @@ class Card:
 
     `outputs` names the blocks of weights, one a class, if there are several. `summary` is that of the
     coefficients in the units of the schema, where there is one. `account` says what the ledger's cap is, how
-    much of it was spent and what is left, `audit` what an attack found."""
+    much of it was spent and what is left, `audit` what an attack found; `timed`: of a time to an event."""
 
     dataset: str = ""
     features: tuple[str, ...] = ()
@@ -72,6 +72,7 @@ class Card:
     effects: tuple[DrawnEffect, ...] = ()
     pairs: tuple[tuple[str, float], ...] = ()
     survival: tuple[SurvivalCurve, ...] = ()
+    timed: bool = False
 
     def names(self, count: int) -> list[str]:
         """A name for each of `count` weights, invented where none was declared."""

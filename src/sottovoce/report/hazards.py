@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.accounting.relations import Relation
 from sottovoce.report.markup import element, number, text
+from sottovoce.report.words import charged
 
 if TYPE_CHECKING:
     from sottovoce.report.card import Card
@@ -30,7 +31,7 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
     counted = (
         f"A ledger counts them: {card.account}"
         if card.account
-        else "They are charged to the ledger named below, within its cap."
+        else f"{charged(result)} the ledger named below, within its cap."
         if result.ledger
         else "No ledger counted this release: what else is released from these data adds to it."
     )
@@ -47,7 +48,9 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
             ),
             Answer(
                 "Is the unit smaller than a person?",
-                "No: all records of a person are protected together."
+                "Nothing is protected: noise was drawn from a seed."
+                if result.simulated
+                else "No: all records of a person are protected together."
                 if whole
                 else "The unit is a record. A person with k records is protected roughly k times less; "
                 "declare who a record belongs to if somebody has several.",
@@ -72,7 +75,9 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
             ),
             Answer(
                 "Does the noise suffer from floating point?",
-                "It is drawn exactly on a lattice, from the operating system's entropy, and rounding "
+                "It was drawn from a seed. That of a private run is drawn exactly, from entropy."
+                if result.simulated
+                else "It is drawn exactly on a lattice, from the operating system's entropy, and rounding "
                 "of sums is part of the sensitivity.",
             ),
             Answer(
@@ -84,8 +89,8 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
                 "How useful is it?",
                 "Figures on rows held out, each paid for, stand above."
                 if card.measured
-                else "No accuracy was measured. What the noise moves is beside each coefficient; "
-                "`evaluate` measures on other rows for a part of a budget.",
+                else "No accuracy was measured. What the noise moves is beside each coefficient"
+                + ("." if card.timed else "; `evaluate` measures on other rows for a part of a budget."),
             ),
             Answer(
                 "Whom does it serve worse?",
@@ -124,7 +129,7 @@ def technical(result: Result, card: Card) -> tuple[Answer, ...]:
     figures = ", ".join(
         f"{one.name} {number(one.value)} ({number(one.low)} to {number(one.high)})" for one in card.measured
     )
-    unit, columns = result.guarantee.unit, len(card.features) or "unnamed"
+    columns = len(card.features) or "unnamed"
     declared = (
         "of columns declared without looking at them; ranges that were drawn in, knots and the choice of "
         "curves follow from answers released within the budget"
@@ -139,7 +144,7 @@ def technical(result: Result, card: Card) -> tuple[Answer, ...]:
         Answer("2c Computing", f"{result.weights.size} weights; a processor, no accelerator"),
         Answer(
             "2d Data",
-            f"{card.dataset or 'not named'}: {result.guarantee.n:,} {unit}s, {columns} encoded "
+            f"{card.dataset or 'not named'}: {result.guarantee.whose}, {columns} encoded "
             f"columns, {declared}. Where they come from and how they were chosen: {YOURS.lower()}",
         ),
         Answer("2e Human oversight", YOURS),

@@ -44,7 +44,7 @@ def render(result: Result, card: Card | None = None, *, clock: Clock = now) -> s
     about = card or Card()
     bodies = {
         "guarantee": _guarantee(result, about),
-        "certificate": _paragraphs(words.measured(about.measured, result, timed=bool(about.survival)))
+        "certificate": _paragraphs(words.measured(about.measured, result, timed=about.timed))
         + _certificate(result),
         "budget": _budget(result, about),
         "steps": _steps(result),
@@ -190,7 +190,7 @@ def _budget(result: Result, card: Card) -> str:
     if result.guarantee.runs > 1:
         note += " The shares are those of this run; the guarantee also covers the runs it started from."
     ledger = (
-        f"Charged to the ledger named in the model card, within its cap{_cap(result)}"
+        f"{words.charged(result)} the ledger named in the model card, within its cap{_cap(result)}"
         if result.ledger
         else "No ledger was named: if other models are trained on these records, their budgets add up"
     )

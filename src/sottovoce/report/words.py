@@ -115,6 +115,12 @@ def _changed(promise: Guarantee) -> str:
     return "counted nothing, their number as stated being the same"
 
 
+def charged(result: Result) -> str:
+    """Which runs the ledger counted: all of them have its cap, or the last alone does."""
+    alone = result.guarantee.runs > 1 and result.guarantee.cap_epsilon is None
+    return "The last run, and none before it, was charged to" if alone else "Charged to"
+
+
 def _released_by(promise: Guarantee) -> str:
     return "this run" if promise.runs == 1 else f"this run and the {promise.runs - 1} it builds on"
 

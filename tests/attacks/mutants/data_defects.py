@@ -34,8 +34,8 @@ DOOR = (
     Mutant(
         "a person with many intervals counts more than 1",
         "data.persons:Persons.shares",
-        "np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self._quota)",
-        "np.full_like(held, self._quota)",
+        "np.maximum(np.bincount(held[self._owners >= 0], minlength=self.n)[held], self.quota)",
+        "np.full_like(held, self.quota)",
         f"{TIMED} -k a_person_1_at_most",
     ),
     Mutant(

@@ -52,6 +52,20 @@ CHAINS = (
         "tests/system/test_chains.py -k file_from_before",
     ),
     Mutant(
+        "a ledger that counted the last run is said to have counted all",
+        "report.words:charged",
+        "result.guarantee.cap_epsilon is None",
+        "False",
+        "tests/accounting/test_statements.py -k covers_alone",
+    ),
+    Mutant(
+        "rows at risk are said to be a person's mean",
+        "data.record_facts:Declared.mean",
+        "self._persons.quota > 1",
+        "False",
+        "tests/data/test_survival.py -k nobody_tells",
+    ),
+    Mutant(
         "a failing loss quotes a margin",
         "privacy.release:unquoted",
         "type(error).__name__",
