@@ -6,13 +6,11 @@ import os
 import platform
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sottovoce import losses, regularizers
 from sottovoce._version import VERSION
@@ -25,20 +23,17 @@ from sottovoce.data import training_records
 from sottovoce.data.contrasts import asked_in
 from sottovoce.data.encoding import feature_names
 from sottovoce.data.filesets import called, files_of, is_files, is_parquet, state_of
-from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.persons import require_declared
 from sottovoce.data.records import Records
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import column_names, rereadable
+from sottovoce.data.sources import rereadable
 from sottovoce.data.tables import Table
 from sottovoce.errors import (
     AccuracyWarning,
     ApprovalNeeded,
     ParameterError,
-    PrivacyWarning,
-    SottovoceError,
 )
 from sottovoce.evaluation.holdout import Parting, checked_share, figures, parts, together, too_few
 from sottovoce.evaluation.measures import planned_entries
@@ -149,8 +144,7 @@ def fit(
     aim = schema.target
     if aim is None:
         raise ParameterError("the schema declares no target. Add a [target] section with what to predict.")
-    if unnamed := persons_unnamed(schema, _names_of(table, how)):
-        warnings.warn(unnamed, PrivacyWarning, stacklevel=2)
+    tables.warn_of_persons(table, schema, how)
     if schema.person is not None:
         asked_of = Relation.of(relation or "replace-one") if budget is None else budget.relation
         require_declared(persons, lenient=how.lenient, relation=asked_of)
@@ -317,17 +311,6 @@ def timed(model: str, *, evaluated: bool, dask: bool) -> str:
     if model not in ("linear", "auto"):
         raise ParameterError('a time to event has model="linear"; declare splines for curves of a number.')
     return "linear"
-
-
-def _names_of(table: Any, how: ReadOptions) -> tuple[Any, ...]:
-    """Names of a table's columns where they can be had without reading from it; a stream is read once."""
-    if is_files(table):
-        with suppress(SottovoceError):
-            return column_names(table, how)
-        return ()
-    if not hasattr(table, "shape") or isinstance(table, np.ndarray):
-        return ()
-    return tuple(getattr(table, "column_names", getattr(table, "columns", ())))
 
 
 def _is_parquet_file(table: Any) -> bool:

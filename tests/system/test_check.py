@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -141,6 +143,34 @@ def test_a_person_left_out_is_told_by_the_header_alone(name: str, found: bool) -
     assert not persons_unnamed(schema, (name, "y"))
     named = sv.Schema(schema.columns, schema.target, person=name)
     assert not persons_unnamed(named, (name, "age", "y"))
+
+
+def test_a_person_left_out_is_told_wherever_a_table_is_charged(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 100, 300), "y": rng.choice(["no", "yes"], 300)})
+    schema = sv.Schema((Numeric("age", 0, 100),), Target("y", ("no", "yes")))
+    model = sv.fit(frame, schema, epsilon=1.0, delta=1e-6, method="majorize")
+    model.save(tmp_path / "m.json")
+    people = frame.assign(patient_id=np.arange(300) // 3)
+    people.to_csv(tmp_path / "t.csv", index=False)
+    budget = sv.Budget(1.0, 1e-6)
+    recwarn.clear()
+    model.recalibrated(people, budget=budget)
+    sv.evaluation.accuracy(model, people, budget=budget)
+    assert ["'patient_id'" in str(warning.message) for warning in recwarn.list] == [True, True]
+    recwarn.clear()
+    sv.evaluation.accuracy(model, people, budget=budget, groups=people.patient_id)
+    model.recalibrated(frame, budget=budget)
+    assert not recwarn.list
+    given = [str(tmp_path / "m.json"), str(tmp_path / "t.csv"), "--epsilon", "1", "--delta", "1e-6"]
+    for command, others in (("evaluate", []), ("recalibrate", ["-o", str(tmp_path / "new.json")])):
+        ran = CliRunner().invoke(app, [command, *given, *others])
+        assert ran.exit_code == 0
+        assert ran.stderr.count("which the schema does not name") == 1
+    ran = CliRunner().invoke(app, ["evaluate", *given, "--person", "patient_id"])
+    assert "which the schema does not name" not in ran.stderr
 
 
 def test_the_first_record_of_a_file_without_a_header_is_not_quoted(tmp_path: Path) -> None:

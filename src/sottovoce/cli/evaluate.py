@@ -65,7 +65,10 @@ def evaluate(
     if schema.person is not None:
         require_declared(persons, lenient=reading.how.lenient, relation=Relation.of(promise.relation))
     with waiting(out.is_watched(), f"reading {called(data)}"):
-        table = tables.read(reading.table(data), schema, reading.how)
+        rows = reading.table(data)
+        with out.warned():
+            tables.warn_of_persons(rows, schema, reading.how)
+        table = tables.read(rows, schema, reading.how)
         people = None if table.keys is None else {"groups": table.keys, "persons": persons}
         n = len(table.features)
         if table.keys is not None:

@@ -52,7 +52,7 @@ def recalibrate(
     if isinstance(stated, str):
         raise ParameterError("--delta must be a number here, such as 1e-6.")
     account = charged.account()
-    with waiting(out.is_watched(), f"reading {called(data)}"):
+    with waiting(out.is_watched(), f"reading {called(data)}"), out.warned():
         made = loaded.recalibrated(
             reading.table(data),
             budget=Budget(promise.epsilon, stated, promise.relation),

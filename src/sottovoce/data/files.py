@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,14 +15,16 @@ from numpy.typing import NDArray
 
 from sottovoce.data.columns import Target
 from sottovoce.data.compact import Compact
+from sottovoce.data.filesets import is_files
+from sottovoce.data.headers import persons_unnamed
 from sottovoce.data.layout import RowLayout
 from sottovoce.data.options import AS_WRITTEN, ReadOptions
 from sottovoce.data.persons import Keys, read_keys, require_key_type
 from sottovoce.data.schema import Schema
-from sottovoce.data.sources import open_source
+from sottovoce.data.sources import column_names, open_source
 from sottovoce.data.survival import HAPPENED, PERSON, Periods
 from sottovoce.data.tables import Rule, Table, encoded_columns, encoded_rows
-from sottovoce.errors import DataError, ParameterError
+from sottovoce.errors import DataError, ParameterError, PrivacyWarning, SottovoceError
 
 if TYPE_CHECKING:
     from sottovoce.data.records import Records
@@ -111,6 +115,23 @@ def _whole(features: Any, parts: list[Table], held: dict[str, Any]) -> Table:
         counts=np.concatenate(counts) if counts else None,
         **held,
     )
+
+
+def warn_of_persons(table: Any, schema: Schema, how: ReadOptions = AS_WRITTEN) -> None:
+    """Say, before anything is charged, that the table has a column of persons which the schema leaves out."""
+    if unnamed := persons_unnamed(schema, _names_of(table, how)):
+        warnings.warn(unnamed, PrivacyWarning, stacklevel=3)
+
+
+def _names_of(table: Any, how: ReadOptions) -> tuple[Any, ...]:
+    """Names of a table's columns where they can be had without reading from it; a stream is read once."""
+    if is_files(table):
+        with suppress(SottovoceError):
+            return column_names(table, how)
+        return ()
+    if not hasattr(table, "shape") or isinstance(table, np.ndarray):
+        return ()
+    return tuple(getattr(table, "column_names", getattr(table, "columns", ())))
 
 
 def bounded(

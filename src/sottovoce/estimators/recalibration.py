@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.accounting.guarantee import Guarantee
-from sottovoce.data.files import read
+from sottovoce.data.files import read, warn_of_persons
 from sottovoce.data.filesets import state_of
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.records import Records
@@ -76,7 +76,8 @@ def recalibrated(
         raise ParameterError(
             "bound, the largest score that counts as it is, must be above 0: 8.", argument="bound"
         )
-    held = read(table, model.schema, checked_reading(reading))
+    warn_of_persons(table, model.schema, checked_reading(reading))
+    held = read(table, model.schema, reading)
     scores = row_products(held.features, model.weights)
     records = Records.from_arrays(
         np.clip(scores / bound, -1.0, 1.0),

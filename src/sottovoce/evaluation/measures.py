@@ -25,7 +25,7 @@ from typing import Any, Required, TypedDict, Unpack, final
 from sottovoce._version import VERSION
 from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.resume import Resume
-from sottovoce.data.files import read
+from sottovoce.data.files import read, warn_of_persons
 from sottovoce.data.filesets import state_of
 from sottovoce.data.options import AS_WRITTEN, ReadOptions, checked_reading
 from sottovoce.data.persons import Persons, require_declared
@@ -188,6 +188,8 @@ def opened_test(
         raise ParameterError("an evaluation goes on to its end: resume it without further=False.")
     facts = {"asked": asked.name, "invalid": reading.invalid, "table": state_of(X), "version": VERSION}
     if y is None and hasattr(model, "schema"):
+        if groups is None:
+            warn_of_persons(X, model.schema, reading)
         table = read(X, model.schema, reading)
         X, y = table.features, table.target
         groups = table.keys if groups is None else groups

@@ -101,6 +101,20 @@ CHAINS = (
         "tests/system/test_check.py -k left_out",
     ),
     Mutant(
+        "a person left out of a test set is not told",
+        "evaluation.measures:opened_test",
+        "warn_of_persons(X, model.schema, reading)",
+        "None",
+        "tests/system/test_check.py -k is_charged",
+    ),
+    Mutant(
+        "a person left out of a recalibration is not told",
+        "estimators.recalibration:recalibrated",
+        "warn_of_persons(table, model.schema, checked_reading(reading))",
+        "None",
+        "tests/system/test_check.py -k is_charged",
+    ),
+    Mutant(
         "no category occurs, and check is content",
         "data.inspection:Findings.useless",
         "self.missing + self.undeclared < self.rows",
