@@ -100,6 +100,25 @@ def test_a_narrower_range_holds_all_bins_with_records_and_keeps_the_sum() -> Non
     assert window(marginal(np.zeros(BINS), 0.1), 1.0) is None
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1e16, 1e16 + 1024.0), (1e15, 1e15 + 2.0), (-1e16 - 1024.0, -1e16), (0.0, 1e-80), (1e6, 1e6 + 1e-3)],
+)
+@pytest.mark.parametrize("model", ["additive", "smooth"])
+def test_no_range_is_too_narrow_for_floats_once_marginals_are_charged(
+    model: str, low: float, high: float
+) -> None:
+    """All records in one place: ranges are drawn in and knots put where floats are next to each other."""
+    n = 20_000
+    rng = np.random.default_rng(0)
+    b = rng.uniform(0.0, 1.0, n)
+    rows = pa.table({"a": np.full(n, (low + high) / 2.0), "b": b, "y": (b > 0.5).astype(np.int64)})
+    declared = Schema((Numeric("a", low, high), Numeric("b", 0.0, 1.0)), Target("y", classes=(0, 1)))
+    found = sv.fit(rows, declared, epsilon=8.0, delta=1e-6, model=model, simulate=0)
+    assert np.isfinite(found.predict_proba(rows)).all()
+    assert len(found.effects()) == 2
+
+
 @pytest.mark.parametrize("bins", [2, 5, 12, 64])
 @pytest.mark.parametrize("knots", [1, 4, 9])
 def test_knots_lie_inside_however_few_bins_are_left(bins: int, knots: int) -> None:

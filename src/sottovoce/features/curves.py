@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.features.selection import SAMPLED, can_choose
 
 if TYPE_CHECKING:
+    from sottovoce.arrays import Vector
     from sottovoce.data.schema import Schema
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
@@ -23,7 +25,7 @@ _PARTS = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
 """How far knots follow the records' ranks, the roots of their shares in bins, and the declared range. Roots
 see to those beside a bin that holds most records, ranks to what is within it."""
 
-_NARROWEST = 1e-9
+NARROWEST = 1e-9
 """Part of the largest transformed number that a transformed range has at least: knots are rounded."""
 
 
@@ -119,12 +121,11 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: boo
     It bends in the transformed number, if the range is wide enough there for knots to be told apart."""
     wanted = np.arange(1, knots + 1) / (knots + 1)
     low, high = column.transformed(np.array([column.low, column.high]))
-    if not high - low > _NARROWEST * max(abs(low), abs(high)):
+    if not high - low > NARROWEST * max(abs(low), abs(high)):
         column = replace(column, transform=None)
         low, high = column.low, column.high
-    if marginal is None:
-        places = low + wanted * (high - low)
-    else:
+    even = low + wanted * (high - low)
+    if marginal is not None:
         edges = column.transformed(np.array(marginal.edges))
         roots = np.append(0.0, np.cumsum(np.sqrt(np.diff(marginal.law))))
         laws = np.stack([marginal.law, roots / roots[-1], np.linspace(0.0, 1.0, edges.size)])
@@ -136,6 +137,12 @@ def spline(column: Numeric, knots: int, marginal: Marginal | None, *, apart: boo
             bins = np.maximum.accumulate(np.maximum(bins, gap) - steps) + steps
             last = edges.size - 1.0 - steps[::-1]
             places = np.interp(np.minimum(bins, last), np.arange(edges.size), edges)
+        with suppress(ParameterError):  # floats may not tell knots apart that are closer than even ones
+            return _knotted(column, places)
+    return _knotted(column, even)
+
+
+def _knotted(column: Numeric, places: Vector) -> Spline:
     return Spline(
         column.name,
         column.low,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.data.numbers import Numeric
+from sottovoce.features.curves import NARROWEST
 
 if TYPE_CHECKING:
     from sottovoce.data.schema import Schema
@@ -56,9 +57,15 @@ def narrowed(schema: Schema, marginals: tuple[Marginal, ...]) -> Schema:
             marginal = found[column.name]
             seen = window(marginal, 1.0)
             if seen is not None and seen[1] - seen[0] <= _NARROW * len(marginal.shares):
-                column = replace(column, low=marginal.edges[seen[0]], high=marginal.edges[seen[1]])
+                low, high = marginal.edges[seen[0]], marginal.edges[seen[1]]
+                column = replace(column, low=low, high=high) if _has_room(low, high) else column
         columns.append(column)
     return replace(schema, columns=tuple(columns))
+
+
+def _has_room(low: float, high: float) -> bool:
+    """Whether floats tell apart as many knots as a curve may have between them, and hold its cubics."""
+    return high - low > NARROWEST * max(abs(low), abs(high), 1e-80)
 
 
 def tightened(schema: Schema, marginals: tuple[Marginal, ...]) -> tuple[Schema, tuple[Marginal, ...]]:
@@ -68,7 +75,7 @@ def tightened(schema: Schema, marginals: tuple[Marginal, ...]) -> tuple[Schema, 
     for marginal in marginals:
         column, seen = by_name[marginal.name], window(marginal, 0.5)
         assert isinstance(column, Numeric)
-        if seen is not None:
+        if seen is not None and _has_room(marginal.edges[seen[0]], marginal.edges[seen[1]]):
             first, last = seen
             shares = np.array(marginal.shares)
             inside = shares[first:last].copy()

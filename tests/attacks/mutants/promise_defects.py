@@ -66,6 +66,20 @@ CHAINS = (
         "tests/data/test_survival.py -k nobody_tells",
     ),
     Mutant(
+        "a range is drawn in until floats tell no knots apart",
+        "features.zoom:_has_room",
+        "high - low > _",
+        "True",
+        "tests/features/test_zoom.py -k too_narrow",
+    ),
+    Mutant(
+        "knots that floats do not tell apart are refused after the charge",
+        "features.curves:spline",
+        "with suppress(ParameterError):\n    return _knotted(column, places)",
+        "return _knotted(column, places)",
+        "tests/features/test_zoom.py -k too_narrow",
+    ),
+    Mutant(
         "a failing loss quotes a margin",
         "privacy.release:unquoted",
         "type(error).__name__",
