@@ -173,7 +173,7 @@ CHAINS = (
     Mutant(
         "a result forgets the run it started from",
         "training:minimize",
-        "() if origin is None else origin.lineage",
+        "origin.lineage",
         "()",
         "tests/system/test_chains.py",
     ),
