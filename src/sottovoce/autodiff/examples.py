@@ -58,14 +58,13 @@ class Examples(Sealed):
 
     Nothing about them but n and their shapes is public."""
 
-    __slots__ = ("_filler", "_units", "_whole", "inputs", "targets")
+    __slots__ = ("_held", "_units", "_whole")
 
-    def __init__(self, inputs: Tensor, targets: Tensor, units: Units, *, whole: bool) -> None:
-        self.inputs = inputs
-        self.targets = targets
+    def __init__(self, held: tuple[Tensor, Tensor], units: Units, *, whole: bool) -> None:
+        """`held` are inputs and targets, each with a row more at the end, for the made-up example."""
+        self._held = held
         self._units = units
         self._whole = whole
-        self._filler: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, data: Any, dtype: torch.dtype, device: torch.device) -> Examples:
@@ -78,9 +77,8 @@ class Examples(Sealed):
         if inputs.ndim < 1 or targets.ndim < 1 or len(inputs) != len(targets) or not len(inputs):
             raise DataError("inputs and targets must hold the same number of examples, at least one.")
         n = len(inputs)
-        return cls(
-            inputs, targets, Units(np.arange(n + 1), np.arange(n), np.arange(n), np.ones(n)), whole=True
-        )
+        units = Units(np.arange(n + 1), np.arange(n), np.arange(n), np.ones(n))
+        return cls((_with_a_row_more(inputs), _with_a_row_more(targets)), units, whole=True)
 
     def by_person(self, persons: Persons) -> Examples:
         """Sorted by person; an example without a key is dropped, which is to count nothing."""
@@ -88,7 +86,15 @@ class Examples(Sealed):
             raise DataError(f"persons may have at most {MOST_EXAMPLES} examples together.")
         order = persons.rows_in_order()
         units = Units(persons.first_rows(), order, persons.row_numbers()[order], persons.shares()[order])
-        return Examples(self.inputs, self.targets, units, whole=False)
+        return Examples(self._held, units, whole=False)
+
+    @property
+    def inputs(self) -> Tensor:
+        return self._held[0][:-1]
+
+    @property
+    def targets(self) -> Tensor:
+        return self._held[1][:-1]
 
     @property
     def n(self) -> int:
@@ -96,38 +102,36 @@ class Examples(Sealed):
 
     def fill_with(self, x: Tensor, y: Tensor) -> None:
         """The made-up example that stands where a call has none."""
-        self._filler = (x, y)
+        for held, made_up in zip(self._held, (x, y), strict=True):
+            held[-1] = made_up
 
     def take(self, indices: NDArray[np.int64]) -> Examples:
         """These records, or persons with all their examples; each keeps its number. Nothing is copied."""
-        part = Examples(self.inputs, self.targets, self._units.of(indices), whole=False)
-        part._filler = self._filler
-        return part
+        return Examples(self._held, self._units.of(indices), whole=False)
 
     def pieces(self, longest: int, expected: int, reach: float = 4.0) -> Iterator[Piece]:
         """Calls of one length, which `longest`, the public number `expected` of units and, where their places
         collide, `reach` decide."""
-        assert self._filler is not None
         longest = min(longest, _LONGEST)
-        device = self.inputs.device
+        inputs, targets = self._held
         length = (
             places.even_length(expected, longest)
             if self._whole
             else places.spread_length(expected, longest, reach)
         )
         for call in places.calls(self._units.numbers, length):
-            at, rows = (
-                torch.from_numpy(part).to(device) for part in (call.places, self._units.rows[call.rows])
-            )
-            inputs, targets = (part.expand(length, *part.shape).contiguous() for part in self._filler)
-            shares = torch.zeros(length, dtype=torch.float64, device=device)
-            for filled, held in ((inputs, self.inputs), (targets, self.targets)):
-                filled.index_copy_(0, at, held.index_select(0, rows))
-            shares[at] = torch.from_numpy(self._units.shares[call.rows]).to(device)
-            yield Piece(inputs, targets, shares)
+            rows, shares = np.full(length, len(inputs) - 1), np.zeros(length)
+            rows[call.places] = self._units.rows[call.rows]
+            shares[call.places] = self._units.shares[call.rows]
+            at, counts = (torch.from_numpy(part).to(inputs.device) for part in (rows, shares))
+            yield Piece(inputs.index_select(0, at), targets.index_select(0, at), counts)
 
     def __repr__(self) -> str:
         return f"Examples({self.n}, private)"
+
+
+def _with_a_row_more(part: Tensor) -> Tensor:
+    return torch.cat([part, torch.zeros_like(part[:1])])
 
 
 def _tensor(part: Any, dtype: torch.dtype, device: torch.device) -> Tensor:

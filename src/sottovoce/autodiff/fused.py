@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.func import grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
@@ -47,6 +47,7 @@ REACH = 16.0
 """Calls of a batch are longer here than elsewhere: an example costs little beside a call."""
 
 _TINY = 2.0**-500
+_FILLED = {torch.ops.aten.ones_like.default: 1.0, torch.ops.aten.zeros_like.default: 0.0}
 _UNRECORDED = 3
 """Requests before graphs are recorded, which takes as long as some tens of calls."""
 
@@ -58,7 +59,7 @@ Filler = tuple[Tensor, Tensor]
 
 
 class Product(NamedTuple):
-    """Rank one an example: b a', and the bias b; in float64."""
+    """Rank one an example: b a', and the bias b."""
 
     a: Tensor
     b: Tensor
@@ -72,17 +73,17 @@ class Product(NamedTuple):
     def summed(self, stage: Stage, factors: Tensor, rows: Tensor) -> dict[str, Tensor]:
         """The sum over the examples in these rows, each times its factor, for each parameter; those of other
         rows are 0."""
-        cut = factors[rows, None] * self.b.index_select(0, rows)
+        cut = factors.index_select(0, rows).unsqueeze(1) * self.b.index_select(0, rows).to(torch.float64)
         found = {}
         if stage.weight:
-            found[stage.weight] = cut.T @ self.a.index_select(0, rows)
+            found[stage.weight] = cut.T @ self.a.index_select(0, rows).to(torch.float64)
         if stage.bias:
             found[stage.bias] = cut.sum(0)
         return found
 
 
 class Formed(NamedTuple):
-    """Gradients that were formed, one an example, of weight and bias where these are trained; in float64."""
+    """Gradients that were formed, one an example, of weight and bias where these are trained."""
 
     weight: Tensor | None
     bias: Tensor | None
@@ -94,7 +95,7 @@ class Formed(NamedTuple):
         found = {}
         for name, term in zip((stage.weight, stage.bias), self, strict=True):
             if name and term is not None:
-                held = factors[rows] @ term.index_select(0, rows).flatten(1)
+                held = factors.index_select(0, rows) @ term.index_select(0, rows).flatten(1).to(torch.float64)
                 found[name] = held.view(term.shape[1:])
         if stage.arranged and stage.weight:
             found[stage.weight] = stage.arranged(found[stage.weight])
@@ -106,8 +107,8 @@ Part = Product | Formed
 
 
 def _squares(rows: Tensor) -> Tensor:
-    """The square of each row's norm."""
-    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    """The square of each row's norm, in float64."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     return norms**2
 
 
@@ -233,10 +234,9 @@ class Fused:
         self, flat: Tensor, x: Tensor, y: Tensor, limit: float, shares: Tensor, filler: Filler
     ) -> tuple[Tensor, Tensor]:
         norms, parts = self._computed(flat, x, y, filler)
-        usable = torch.isfinite(norms)
         allowed = limit * (1.0 - MARGIN)
-        factors = torch.clamp(allowed / torch.where(usable, norms, 1.0).clamp_min(1e-300), max=1.0)
-        factors = torch.where(usable, factors * shares, 0.0)
+        # An infinite norm gives 0, and one that is no number is given it.
+        factors = torch.clamp(allowed / norms.clamp_min(1e-300), max=1.0).nan_to_num(nan=0.0) * shares
         rows = torch.nonzero(factors)[:, 0]
         found: dict[str, Tensor] = {}
         for stage, part in zip(self._trained, parts, strict=True):
@@ -270,14 +270,35 @@ def _recorded(compute: Compute, flat: Tensor, x: Tensor, y: Tensor) -> Compute:
     They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` random ones."""
     with suppress(Exception):
         graph = make_fx(lambda *given: compute(*given))(flat, x, y)
-        for node in graph.graph.nodes:
-            if node.target is torch.ops.aten.detach.default:
-                node.replace_all_uses_with(node.args[0])
-        graph.graph.eliminate_dead_code()
+        _lean(graph, flat.device)
         graph.recompile()
         found: Compute = torch.no_grad()(graph.forward)
         return found
     return compute
+
+
+def _lean(graph: fx.GraphModule, device: torch.device) -> None:
+    """Leave out operations whose result nobody reads, that stand there twice, or that give the same for all
+    examples: one number in a public shape. An operation that writes to its arguments might write to what is
+    kept: where there is one, all stay."""
+    nodes = [node for node in graph.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+    if any(node.target._schema.is_mutable for node in nodes):
+        return
+    first: dict[str, fx.Node] = {}
+    for node in nodes:
+        if node.target is torch.ops.aten.detach.default:
+            node.replace_all_uses_with(node.args[0])
+            continue
+        same = first.setdefault(f"{node.target} {node.args} {node.kwargs}", node)
+        if same is not node:
+            node.replace_all_uses_with(same)
+        elif node.target in _FILLED:
+            made = node.meta["tensor_meta"]
+            held = torch.full(made.shape, _FILLED[node.target], dtype=made.dtype, device=device)
+            graph.register_buffer(f"_{node.name}", held)
+            with graph.graph.inserting_before(node):
+                node.replace_all_uses_with(graph.graph.get_attr(f"_{node.name}"))
+    graph.graph.eliminate_dead_code()
 
 
 def _where_it_works(
@@ -337,16 +358,14 @@ def _named(layer: nn.Module, prefix: str, trained: set[str]) -> tuple[str | None
 
 
 def _without_underflow(values: Tensor) -> Tensor:
-    """In float64, where no square of what was single precision over- or underflows."""
-    if values.dtype != torch.float64:
-        return values.to(torch.float64)
-    return torch.where(values.abs() < _TINY, 0.0, values)
+    """Double numbers whose squares do not underflow; those of other kinds never do in float64."""
+    return torch.where(values.abs() < _TINY, 0.0, values) if values.dtype == torch.float64 else values
 
 
 def _formed(
     weight: str | None, bias: str | None, of: Callable[[], Tensor], shift: Callable[[], Tensor]
 ) -> Formed:
-    return Formed(of().to(torch.float64) if weight else None, shift().to(torch.float64) if bias else None)
+    return Formed(of() if weight else None, shift() if bias else None)
 
 
 def _linear(layer: Any, prefix: str, trained: set[str]) -> Stage:
