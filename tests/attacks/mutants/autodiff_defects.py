@@ -206,6 +206,27 @@ LAYERS = (
         f"{_FUSED} -k raises",
     ),
     Mutant(
+        "the made-up example in empty places counts",
+        "autodiff.examples:Examples.pieces",
+        "np.zeros(length)",
+        "np.ones(length)",
+        f"{_FUSED} -k raises",
+    ),
+    Mutant(
+        "a gradient without a norm summed by layers",
+        "autodiff.fused:Fused._summed",
+        "_.nan_to_num(nan=0.0)",
+        "_.nan_to_num(nan=1.0)",
+        f"{_FUSED} -k hostile",
+    ),
+    Mutant(
+        "a graph keeps a tensor that its loss writes to",
+        "autodiff.fused:_lean",
+        "any((node.target._schema.is_mutable for node in nodes))",
+        "False",
+        f"{_FUSED} -k writes_to",
+    ),
+    Mutant(
         "clipped by layers without the last one",
         "autodiff.fused:_norms",
         "torch.stack(squares).sum(0).sqrt()",
