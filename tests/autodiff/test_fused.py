@@ -185,23 +185,6 @@ def test_a_loss_that_leaves_something_behind_or_draws_is_refused_not_recorded(lo
         held.gradient(held.start)
 
 
-def writing(outputs: Any, targets: Any) -> Any:
-    """A loss that writes to a tensor of its own, new in each call."""
-    held = torch.zeros_like(outputs).add_(outputs.detach().abs())
-    return models.cross_entropy(outputs, targets) * (1.0 + held.sum(1))
-
-
-def test_a_tensor_that_a_loss_writes_to_is_new_in_each_call_of_a_graph() -> None:
-    torch.manual_seed(0)
-    held = risk(nn.Sequential(nn.Linear(7, 3)), rows())
-    held.sums._fused._loss = writing
-    plain = held.gradient(held.start)
-    by_graph(held)
-    for _ in range(3):
-        np.testing.assert_allclose(held.gradient(held.start), plain, rtol=1e-12, atol=1e-15)
-    assert not any(is_plain(graph) for graph in held.sums._fused._graphs.values())
-
-
 def test_the_number_of_requests_decides_when_graphs_are_recorded() -> None:
     """Not that of calls, which examples decide."""
     torch.manual_seed(0)

@@ -270,34 +270,27 @@ def _recorded(compute: Compute, flat: Tensor, x: Tensor, y: Tensor) -> Compute:
     They leave nothing behind: `grad` refuses losses that write to what was captured, `vmap` random ones."""
     with suppress(Exception):
         graph = make_fx(lambda *given: compute(*given))(flat, x, y)
-        _lean(graph, flat.device)
+        _lean(graph)
         graph.recompile()
         found: Compute = torch.no_grad()(graph.forward)
         return found
     return compute
 
 
-def _lean(graph: fx.GraphModule, device: torch.device) -> None:
-    """Leave out operations whose result nobody reads, that stand there twice, or that give the same for all
-    examples: one number in a public shape. An operation that writes to its arguments might write to what is
-    kept: where there is one, all stay."""
-    nodes = [node for node in graph.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
-    if any(node.target._schema.is_mutable for node in nodes):
-        return
-    first: dict[str, fx.Node] = {}
-    for node in nodes:
+def _lean(graph: fx.GraphModule) -> None:
+    """Leave out operations whose result nobody reads; where an example's shape alone is asked for, which is
+    public, nothing is read. A tensor filled with one number is made anew in each call."""
+    for node in graph.graph.nodes:
         if node.target is torch.ops.aten.detach.default:
             node.replace_all_uses_with(node.args[0])
-            continue
-        same = first.setdefault(f"{node.target} {node.args} {node.kwargs}", node)
-        if same is not node:
-            node.replace_all_uses_with(same)
         elif node.target in _FILLED:
             made = node.meta["tensor_meta"]
-            held = torch.full(made.shape, _FILLED[node.target], dtype=made.dtype, device=device)
-            graph.register_buffer(f"_{node.name}", held)
+            how = {"dtype": made.dtype, "device": node.meta["val"].device}
             with graph.graph.inserting_before(node):
-                node.replace_all_uses_with(graph.graph.get_attr(f"_{node.name}"))
+                full = graph.graph.call_function(
+                    torch.ops.aten.full.default, (list(made.shape), _FILLED[node.target]), how
+                )
+            node.replace_all_uses_with(full)
     graph.graph.eliminate_dead_code()
 
 

@@ -220,13 +220,6 @@ LAYERS = (
         f"{_FUSED} -k hostile",
     ),
     Mutant(
-        "a graph keeps a tensor that its loss writes to",
-        "autodiff.fused:_lean",
-        "any((node.target._schema.is_mutable for node in nodes))",
-        "False",
-        f"{_FUSED} -k writes_to",
-    ),
-    Mutant(
         "clipped by layers without the last one",
         "autodiff.fused:_norms",
         "torch.stack(squares).sum(0).sqrt()",
