@@ -437,4 +437,4 @@ def test_compact_rows_cross_to_a_worker_alone_and_their_fingerprint_covers_codes
         array[0, 0, 0] = 1 - array[0, 0, 0]
         assert fingerprint(CompactRows(other, held.targets)) != part.fingerprint
     assert "private" in repr(part)
-    assert "rows" in repr(held._features)
+    assert repr(held._features) == f"Compact({held.dim} columns, private)"

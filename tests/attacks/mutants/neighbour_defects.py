@@ -198,8 +198,8 @@ NEIGHBOURS = (
     Mutant(
         "what fills a call counts",
         "autodiff.examples:Examples.pieces",
-        "torch.zeros(length, dtype=torch.float64, device=device)",
-        "torch.full((length,), 0.1, dtype=torch.float64, device=device)",
+        "np.zeros(length)",
+        "np.full(length, 0.1)",
         TORCH,
     ),
     Mutant(
