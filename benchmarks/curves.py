@@ -6,13 +6,8 @@
     python -m benchmarks.curves FOLDER --ebm EBM/bin/python [--tables hi,union] [--runs 3]
     python -m benchmarks.curves FOLDER [--models linear,auto] [--tables hi,union] [--runs 3]
 
-Log loss on a fifth of the rows (or NAME-test.csv), the same for all, delta 1e-6, seeded noise unless said.
-DP-EBM is run by its own package in its own environment: at its defaults, and at the best of nine settings
-(learning rate x rounds), chosen on the exact test loss, which costs it nothing. Its promise is add or remove
-one with n public, so ours is stated under zero-out. Constants (share of the marginals, number of knots, their
-even part, how columns are chosen) were chosen on spam7, wa_churn, credit_data and nassCDS of R, IJCNN1, Adult
-and made-up tables, none of which is reported here but Adult, where it is named. Each run is a line of
-benchmarks/results/curves.jsonl as it comes, and is not run again; `--page` writes docs/curves-results.md."""
+docs/curves-results.md says how it is measured. Each run is a line of benchmarks/results/curves.jsonl as it
+comes, and is not run again; `--page` writes the tables of the page from there, the text around them stays."""
 
 from __future__ import annotations
 
@@ -30,13 +25,14 @@ import pandas as pd
 
 import sottovoce as sv
 from benchmarks.adapt_problems import adult_frames, adult_schema
+from benchmarks.sections import PAGES, replace
 from sottovoce.report import axes
 from sottovoce.report.series import Plot, Point, Series, chart, standalone
 
 EPSILONS = (0.3, 1.0, 3.0, 8.0)
 DELTA = 1e-6
 KEPT = Path(__file__).parent / "results" / "curves.jsonl"
-PAGE = Path(__file__).parents[1] / "docs" / "curves-results.md"
+PAGE = PAGES / "curves-results.md"
 MODELS = ("linear", "additive", "smooth", "auto")
 DEFAULTS, PLAIN, BOOSTED = "defaults", "EBM, not private", "gradient boosting, not private"
 SEED = 3000
@@ -157,14 +153,14 @@ def gathered(rows: list[dict[str, Any]], table: str, relation: str) -> dict[str,
     return found
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    lines = ["# What curves reached", "", "Written by `python -m benchmarks.curves --page`.", ""]
-    lines += [line for line in (__doc__ or "").splitlines()[8:] if line]
+def tables(rows: list[dict[str, Any]]) -> list[str]:
+    """A table for each relation, and below it what was run with exact noise."""
+    lines: list[str] = []
     for relation in sorted({row["relation"] for row in rows if "relation" in row}, reverse=True):
         models = [kind for kind in MODELS if any(row.get("model") == kind for row in rows)]
         heads = ["table", "n", "epsilon", "runs", *models, "DP-EBM, best of nine", "its defaults"]
         heads += ["EBM, not private", "boosting, not private", "auto against linear", "against DP-EBM's best"]
-        lines += ["", f"## {relation}", "", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+        lines += ["", f"### {relation}", "", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
         counts = {row["table"]: row["n"] for row in rows if row.get("relation") == relation}
         for table in sorted(counts):
             found = gathered(rows, table, relation)
@@ -182,8 +178,8 @@ def page(rows: list[dict[str, Any]]) -> str:
                 told = ", ".join(
                     f"{np.mean(noisy[e]):.4f} at {e:g} ({len(noisy[e])} runs)" for e in sorted(noisy)
                 )
-                lines += ["", f"{table}, `auto` with exact noise: {told}.", ""]
-    return "\n".join(lines) + "\n"
+                lines += ["", f"{table}, `auto` with exact noise: {told}."]
+    return lines[1:]
 
 
 def picture(table: str, losses_of: dict[str, dict[float, list[float]]], plain: float) -> str:
@@ -276,7 +272,7 @@ def main() -> None:
         )
         (PAGE.parent / "charts" / f"curves-{asked.picture}.svg").write_text(drawn, encoding="utf-8")
     if asked.page:
-        PAGE.write_text(page(stored()), encoding="utf-8")
+        replace(PAGE, "curves", tables(stored()))
 
 
 if __name__ == "__main__":
