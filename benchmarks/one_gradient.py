@@ -27,10 +27,16 @@ RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 LENGTHS = np.geomspace(0.12, 9.0, 16)
 HEAD = """# One gradient, and all else told
 
-Written by `python -m benchmarks.one_gradient`: log loss on held-out rows, means of five seeds that chose
-nothing. One gradient at 0 for the whole budget, by a method that is told for free the exact second moments,
-the stretch of the columns, the penalty and the length of the weights. `rival` is the better of DP-GD and
-DP-SGD, which are told rate, steps, clipping, momentum and averaging for free; `adapt` is told nothing.
+This page shows how much of a tuned rival's result is knowledge that a private method does not have. It is
+written by `python -m benchmarks.one_gradient`. The figures are the log loss on held-out rows, means of five
+seeds that chose nothing. [Learned coordinates](adapt.md#where-it-is-behind) says what follows from them.
+
+| column | method | told for free |
+| --- | --- | --- |
+| one gradient, all else told | one gradient at 0 for the whole budget | \
+the exact second moments, the stretch of the columns, the penalty and the length of the weights |
+| rival | the better of DP-GD and DP-SGD | rate, steps, clipping, momentum and averaging |
+| adapt | the default | nothing |
 
 | table | epsilon | one gradient, all else told | rival | adapt | not private |
 | --- | --- | --- | --- | --- | --- |
