@@ -32,7 +32,8 @@ DOORS: tuple[Door, ...] = (
 )
 
 CASES = 1_000
-MANY = 100_000
+MANY = 20_000
+"""In the slow run, which is to be run whole; `python -m tests.attacks.doors --cases 100000` takes an hour."""
 
 
 def cases_of(doors: tuple[Door, ...], cases: int) -> list[tuple[Door, int]]:
