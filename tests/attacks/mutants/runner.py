@@ -185,6 +185,7 @@ def _tested(folder: Path, tests: str, hint: str) -> int:
         "-p",
         "no:xdist",
         *ALREADY_IMPORTED,
+        "--hypothesis-profile=unshrunk",
         *shlex.split(tests),
     ]
     return int(pytest.main(arguments, plugins=[_FirstFailure(folder / "failed", hint)]))
