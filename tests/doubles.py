@@ -114,7 +114,8 @@ class Replay:
 
 def counting(noisy: Callable[..., Any], budget: sv.Budget | None = None) -> CountOracle:
     """An oracle of counts whose noise is `noisy(compute, moves, entries, units, query)`."""
-    run: Any = SimpleNamespace(budget=budget or sv.Budget(1.0, 1e-6))
+    ledger = SimpleNamespace(unit="record")
+    run: Any = SimpleNamespace(budget=budget or sv.Budget(1.0, 1e-6), ledger=ledger)
     oracle = CountOracle(run, None)  # type: ignore[arg-type]
     object.__setattr__(oracle, "_noisy", noisy)
     return oracle

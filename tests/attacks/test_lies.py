@@ -17,6 +17,7 @@ import sottovoce as sv
 from sottovoce.accounting import Ledger
 from sottovoce.accounting.events import Event, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.relations import Relation
+from sottovoce.data.persons import Persons
 from sottovoce.errors import LedgerError, ParameterError
 from sottovoce.kernels.sums import LinearSums
 from sottovoce.losses import Constants, Kind, Logistic, Loss
@@ -25,6 +26,7 @@ from sottovoce.models.bounds import LinearBounds
 from sottovoce.models.linear import Risk
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.models.softmax_bounds import SoftmaxBounds
+from sottovoce.privacy.counting import Counted, CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.privacy.sources import source_of
@@ -448,3 +450,176 @@ def test_batches_are_priced_and_drawn_from_as_many_records_as_there_are() -> Non
     (grant,) = ledger.history
     assert isinstance(grant.event, SubsampledGaussianEvent)
     assert grant.event.population == risk.n
+
+
+def test_what_is_charged_for_is_what_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that goes on writing into its arrays after the charge changes nothing of what was proposed."""
+    honest = Trials.entries
+
+    def entries(self: Trials, problem: Any) -> int:
+        """Asked for after the sensitivity: short steps become long ones."""
+        np.multiply(self.steps, 1e3, out=self.steps)
+        return honest(self, problem)
+
+    monkeypatch.setattr(Trials, "entries", entries)
+    steps = np.array([[0.3, 0.1], [-0.2, 0.4]])
+    for relation in RELATIONS:
+        require_harmless(
+            lambda row: risk_over(Logistic(), row), relation, asked_of=lambda w: [Trials(w, steps.copy())]
+        )
+
+
+NARROW = {
+    "a limit": lambda law, number: requests.VectorChange(
+        law, Span(-9.0, 9.0), number, np.zeros(2), np.array([0.0, 9.0])
+    ),
+    "a steepness": lambda law, number: requests.LineDrops(
+        law, number, np.zeros(2), np.array([0.0, 4.0]), np.ones(1)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("shape", NARROW)
+def test_a_number_of_few_bits_is_charged_for_in_many(shape: str, kind: Any) -> None:
+    """Half precision keeps eleven bits: charged for in them, a record moved a drop by 1.0005 times that."""
+    ends = [risk_over(Logistic(), (np.array([0.0, RADIUS]), label, 1.0)).sums for label in (1.0, -1.0)]
+    for number in np.linspace(0.1, 0.2, 25).astype(kind):
+        request = NARROW[shape](Logistic().law, number)
+        moved = np.linalg.norm(np.atleast_1d(ends[0].answer(request) - ends[1].answer(request)))
+        assert moved <= ends[0].sensitivity(request, Relation.REPLACE_ONE), number
+
+
+@pytest.mark.parametrize("steps", [np.array([[-128, -128]], np.int8), np.array([[-(2**63)] * 2], np.int64)])
+def test_a_whole_number_without_an_opposite_has_a_length(steps: Any) -> None:
+    """|-128| is -128 in eight bits."""
+    ends = [risk_over(Logistic(), (np.array([0.0, RADIUS]), label, 1.0)).sums for label in (1.0, -1.0)]
+    request = requests.LineDrops(Logistic().law, 1.0, np.zeros(2), steps[0], np.ones(1))
+    assert abs(ends[0].answer(request) - ends[1].answer(request)) <= ends[0].sensitivity(
+        request, Relation.REPLACE_ONE
+    )
+
+
+def test_steps_without_a_divisor_each_are_refused() -> None:
+    """One step of four classes over two divisors was bounded as a matrix that it is not, sqrt2 too low."""
+    W, law, two = np.zeros(6), Logistic().law, np.ones(2)
+    softmax = softmax_over((np.ones(2), 1.0, 1.0)).sums
+    linear = risk_over(Logistic(), (np.ones(2), 1.0, 1.0)).sums
+    for sums, request in (
+        (softmax, requests.ClassSteps(0.1, W, np.ones((1, 6)), two)),
+        (softmax, requests.ClassSteps(0.1, W, np.ones((2, 6)), np.ones(1))),
+        (linear, requests.StepDrops(law, 0.1, W[:2], np.ones((1, 2)), two)),
+    ):
+        with pytest.raises(ParameterError, match="each step"):
+            sums.sensitivity(request, Relation.REPLACE_ONE)
+
+
+def test_edges_that_do_not_fall_are_refused() -> None:
+    """A binary search goes on from where the number before it was found: among edges out of order a record
+    then decides what is found for others. Replacing one moved shares by 2.6 times what was charged."""
+    sums = risk_over(Liar(), (np.ones(2), 1.0, 1.0)).sums
+    for edges in ([0.5, 1.0], [1.0, 0.2, 0.5], [math.nan], [1.0, math.inf]):
+        with pytest.raises(ParameterError):
+            sums.sensitivity(
+                requests.ResidualShares(Liar().law, np.ones(2), np.array(edges)), Relation.REPLACE_ONE
+            )
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_band_that_says_it_is_lower_than_it_is_is_measured(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = LinearBounds.score_sum
+
+    def lying(self: LinearBounds, w: np.ndarray) -> requests.ScoreSum:
+        request = honest(self, w)
+        request.band.__dict__["largest"] = 1e-6
+        return request
+
+    monkeypatch.setattr(LinearBounds, "score_sum", lying)
+    require_harmless(
+        lambda row: risk_over(Logistic(), row), relation, asked_of=lambda w: [ScoreMoment(w), GradientNorm(w)]
+    )
+
+
+def test_requests_of_another_maker_and_parts_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match="no others"):
+
+        class Own(requests.Request):
+            pass
+
+    w, law, honest = np.zeros(2), Logistic().law, risk_over(Logistic(), (np.ones(2), 1.0, 1.0))
+    band, sums = honest.bounds.vector_sum(w).band, honest.sums
+    with pytest.raises(ParameterError, match="Band"):
+        requests.VectorSum(law, Span(0.0, 1.0), w)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="Law"):
+        requests.VectorSum(math.atan, band, w)  # type: ignore[arg-type]
+    matrix = np.zeros((2, 2))
+    for request in (
+        requests.Norm(requests.ScoreSum(law, band, w), w),
+        requests.SmallestEigenvalue(requests.InformationSum(law, Span(0.0, 1.0), w), matrix),
+        requests.Product(requests.Gram(), w),
+    ):
+        with pytest.raises(ParameterError, match="read off"):
+            sums.sensitivity(request, Relation.REPLACE_ONE)
+
+
+def test_sums_that_only_say_what_a_batch_costs_answer_no_oracle() -> None:
+    """They state the size of a batch that was not drawn: a million records, where there are three."""
+    honest = risk_over(Logistic(), (np.ones(2), 1.0, 1.0))
+
+    class OfBatch:
+        bounds, sums = honest.bounds, honest.sums.batch(10**6, 1)
+
+    with pytest.raises(ParameterError, match="oracle"):
+        Oracle(OfBatch(), Ledger(BUDGET).run(BUDGET), SimulatedNoise(0))  # type: ignore[arg-type]
+
+
+def test_a_large_penalty_rounds_no_record_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a penalty, or a requirement, of 2^50 a float knows quarters alone: what a record adds would be
+    rounded up to more than was charged for it."""
+    ends = [
+        risk_over(sv.losses.PseudoHuber(0.1), (np.array([x, 0.0]), y, 1.0))
+        for x in (-RADIUS, 0.0, RADIUS)
+        for y in (-1.0, 0.1, 1.0)
+    ]
+    for power in range(46, 56):
+        size = np.array([2.0**power])
+        query = Backtrack(np.zeros(2), np.array([0.5, 0.0]), np.array([1.0]), size)
+        monkeypatch.setattr(type(ends[0].problem), "penalty_decrease", lambda self, w, p, size=size: size)
+        seen = [source_of(end, Calibration.TIGHT, Relation.REPLACE_ONE).comparisons(query) for end in ends]
+        found = [next(compared) for _, compared in seen]
+        assert float(max(found) - min(found)) <= seen[0][0], power
+
+
+def _figures(oracle: CountOracle, counted: Counted) -> list[Callable[[], Any]]:
+    units, ones, cells = oracle.run.share(5), np.ones(6), np.zeros(6, dtype=np.intp)
+    return [
+        lambda: oracle.total(counted, lambda: ones, 1, units),
+        lambda: oracle.cells(counted, lambda: cells, 2, units),
+        lambda: oracle.pairs(counted, lambda: ones, cells, units),
+        lambda: oracle.best(counted, lambda: [ones], units),
+    ]
+
+
+def test_no_count_promises_what_is_not_kept() -> None:
+    """Rows are not persons, and persons who were counted cannot be zeroed out, whoever asks for a figure."""
+    keys, zero_out = np.repeat([0, 1, 2], 2), sv.Budget(5.0, 1e-6, "zero-out")
+    counted = Persons.of(keys, 6, None, lenient=False)
+    declared = Persons.of(keys, 6, 4, lenient=False)
+    for persons, unit, budget, kept in (
+        (None, "person", BUDGET, False),
+        (None, "record", BUDGET, True),
+        (counted, "person", BUDGET, True),
+        (counted, "person", zero_out, False),
+        (declared, "person", zero_out, True),
+    ):
+        ledger = Ledger(budget, unit=unit)
+        with CountOracle.open(budget, "figures", ledger, 0, unit=unit) as oracle:
+            for ask in _figures(oracle, Counted(6, persons)):
+                if kept:
+                    ask()
+                    continue
+                with pytest.raises(LedgerError):
+                    ask()
+        assert bool(ledger.history) == kept

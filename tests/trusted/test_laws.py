@@ -188,6 +188,22 @@ def test_without_numba_only_losses_of_the_package_are_taken(monkeypatch: pytest.
     assert compiling.compiles()
 
 
+def rooted(t: float, y: float) -> tuple[float, float, float]:
+    return (1.0 - t) ** 0.5, (1.0 - t) ** 0.5, (1.0 - t) ** 0.5
+
+
+rooted.__module__ = "sottovoce.losses.planted"
+
+
+def test_a_root_of_a_negative_number_is_no_number_in_python_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There it is complex, which no array of floats takes: that failure would tell of one record to all."""
+    law, t = Law(rooted, Placing.MARGIN), np.array([0.0, 5.0, -3.0])
+    compiled = law.slopes(t, np.ones(3))
+    monkeypatch.setattr(laws, "compiles", lambda: False)
+    np.testing.assert_array_equal(law.slopes(t, np.ones(3)), [1.0, math.nan, 2.0])
+    np.testing.assert_array_equal(compiled, [1.0, math.nan, 2.0])
+
+
 @dataclass(frozen=True)
 class Fails(sv.losses.Loss):
     """Divides by 0 at 0: in Python that is an error, compiled it is infinite."""

@@ -155,6 +155,7 @@ class ExampleSums(Sealed, Sums):
         sized = self._with(self._examples, size)
         arithmetic = replace(self.facts.arithmetic, n=size, records=most)
         sized.__dict__["facts"] = replace(self.facts, n=size, arithmetic=arithmetic)
+        sized.prices_only = True
         return sized
 
     def subset(self, indices: NDArray[np.int64], n: int | None = None) -> ExampleSums:

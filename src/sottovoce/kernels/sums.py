@@ -125,6 +125,7 @@ class RowSums(Sealed, Sums):
         sized = type(self)(self._records, self._preconditioner)
         sized.__dict__["arithmetic"] = replace(self.arithmetic, n=size, records=most)
         sized.__dict__["facts"] = replace(self.facts, n=size, arithmetic=sized.arithmetic)
+        sized.prices_only = True
         return sized
 
     def subset(self: S, indices: NDArray[np.int64], n: int | None = None) -> S:

@@ -129,12 +129,22 @@ class CountOracle:
     def relation(self) -> Relation:
         return self.run.budget.relation
 
+    def _require_kept(self, counted: Counted) -> None:
+        """Refuse to count where this run's ledger promises more than is kept: rows are not persons, and
+        persons who were counted cannot be zeroed out."""
+        persons = counted.persons
+        if self.run.ledger.unit != "record" and persons is None:
+            raise LedgerError("this ledger counts for every person, and here each record counts by itself.")
+        if persons is not None and not persons.declared and self.relation is Relation.ZERO_OUT:
+            raise LedgerError("under zero-out the number of persons may not be counted: one would change it.")
+
     def total(
         self, counted: Counted, merits: Callable[[], Vector], steps: int, units: Units, query: object = None
     ) -> tuple[float, float]:
         """Sum of merits from 0 to 1, in steps, with Gaussian noise, and its scale: it moves by `steps`.
 
         `query` tells this from other numbers that a run asks for."""
+        self._require_kept(counted)
         if not 1 <= steps <= STEPS:
             raise ParameterError(f"one record counts from 1 to {STEPS} steps.")
         noisy, scale = self._noisy(
@@ -154,6 +164,7 @@ class CountOracle:
 
         Replacing a record takes one from a cell and adds one to another, sqrt2 in l2; zeroing it out takes
         one away. A person's cells are nonnegative and sum to one at most: they move as a record's do."""
+        self._require_kept(counted)
         steps = 1 if counted.persons is None else STEPS
         moves = steps * self.relation.distance(diameter=math.sqrt(2.0) * _UP, norm=1.0)
         noisy, scale = self._noisy(
@@ -175,6 +186,7 @@ class CountOracle:
         one record, or one person counting 1, has to do with U is at most its own part times the others of the
         other class, and a quarter for pairs within a person: between 0 and n - 1 + 1/4. So U/n moves by at
         most 1, and so do the others; floors and rounded products add less than 3 steps."""
+        self._require_kept(counted)
         numbers = 3 if counted.persons is not None and counted.persons.declared else 2
         moves = math.sqrt(numbers) * (STEPS + 3.0) * _UP
         noisy, scale = self._noisy(
@@ -199,6 +211,7 @@ class CountOracle:
 
     def best(self, counted: Counted, merits: Callable[[], Sequence[Vector]], units: Units) -> int:
         """Index of the largest of several totals, each of merits from 0 to 1, as `total` counts them."""
+        self._require_kept(counted)
         epsilon = self.run.currency.pure_epsilon(units)
         event = PureEvent(QueryKind.SELECTION, epsilon)
         return release.pure(self.run, event, lambda: self._noisiest(scores(counted, merits()), epsilon))

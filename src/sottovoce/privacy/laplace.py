@@ -36,7 +36,10 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 2.0**-20, 2.0**20
 
 
 def above_threshold(
-    queries: Iterable[float], sensitivity: float, epsilon: float, laplace: Callable[[int, float], int]
+    queries: Iterable[float | Fraction],
+    sensitivity: float,
+    epsilon: float,
+    laplace: Callable[[int, float], int],
 ) -> int | None:
     """Index of the first query with q_i + Lap(4 Delta/epsilon) >= Lap(2 Delta/epsilon), or None.
 
@@ -75,7 +78,7 @@ def require_payable(sensitivity: float, epsilon: float) -> None:
         raise ParameterError(f"sensitivity / epsilon must lie in 1e-250..1e250, got {scale:.3g}.")
 
 
-def _to_lattice(query: float, exponent: int) -> int:
+def _to_lattice(query: float | Fraction, exponent: int) -> int:
     try:
         return round(Fraction(query) / Fraction(2) ** exponent)
     except (OverflowError, ValueError):

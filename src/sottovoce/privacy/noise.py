@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NoReturn, Protocol, final
 
 import numpy as np
@@ -107,7 +108,9 @@ class Noise(Protocol):
         """Integer noise of scale sensitivity/epsilon: such a shift changes its law by e^epsilon at most."""
         ...
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         """AboveThreshold, see `above_threshold`."""
         ...
 
@@ -162,7 +165,9 @@ class ExactNoise(_Unshared):
 
         return laplace_draws(sensitivity, epsilon, 1)[0]
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         from sottovoce.privacy.laplace import above_threshold
 
         return above_threshold(queries, sensitivity, epsilon, self.laplace)
@@ -189,7 +194,9 @@ class SimulatedNoise(_Unshared):
     def laplace(self, sensitivity: int, epsilon: float) -> int:
         return round(self._generator.laplace(0.0, sensitivity / epsilon))
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         from sottovoce.privacy.laplace import above_threshold
 
         return above_threshold(queries, sensitivity, epsilon, self.laplace)

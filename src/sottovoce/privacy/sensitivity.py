@@ -18,7 +18,7 @@ from sottovoce.accounting.relations import Relation
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.privacy.rounding import Arithmetic, gamma
-from sottovoce.trusted import bands, requests
+from sottovoce.trusted import bands, example_requests, requests
 from sottovoce.trusted.bands import ROUND_UP, Reach
 from sottovoce.trusted.laws import Law, Placing
 
@@ -66,8 +66,10 @@ class Facts:
 
 def sensitivity(request: requests.Request, facts: Facts, relation: Relation) -> float:
     """The sensitivity of a request about records of these facts: of its shape alone."""
-    _require_finite(request)
+    _require_sound(request)
     of = getattr(request, "of", request)
+    if type(of) not in _READ_OFF.get(type(request), (type(of),)):
+        raise ParameterError(f"{type(request).__name__} is not read off a {type(of).__name__}.")
     if isinstance(of, requests.ClassRequest):
         from sottovoce.privacy.softmax_sensitivity import SOFTMAX_SENSITIVITIES
 
@@ -230,8 +232,10 @@ def line_drops(
     return distance + 2.0 * math.sqrt(lengths.size) * rounding
 
 
-def _require_finite(request: requests.Request) -> None:
-    """No number of a request may be infinite or missing: a bound of it would mean nothing."""
+def _require_sound(request: requests.Request) -> None:
+    """No number of a request may be infinite or missing: a bound of it would mean nothing. Edges fall, or a
+    search among them could find for one record what it found for the record before; each step has a divisor,
+    or steps would be bounded in one layout and answered in another."""
     for name in ("w", "edges", "steps", "direction", "lengths", "added", "steepest", "limit", "weight"):
         if hasattr(request, name) and not np.all(np.isfinite(getattr(request, name))):
             raise ParameterError(f"{name} of a request must be finite.")
@@ -240,9 +244,13 @@ def _require_finite(request: requests.Request) -> None:
             raise ParameterError(f"{name} must be at least 0.")
     of = getattr(request, "of", None)
     if of is not None:
-        _require_finite(of)
-    if not np.all(getattr(request, "divisors", 1.0) > 0.0):
-        raise ParameterError("divisors must be above 0.")
+        _require_sound(of)
+    if not np.all(np.diff(getattr(request, "edges", ())) <= 0.0):
+        raise ParameterError("edges of a request must fall.")
+    if not hasattr(request, "divisors"):
+        return
+    if request.divisors.shape != request.steps.shape[:1] or not np.all(request.divisors > 0.0):
+        raise ParameterError("divisors must be above 0, one for each step.")
 
 
 def norm_above(v: Vector) -> float:
@@ -263,6 +271,17 @@ def spectral_above(steps: Matrix) -> float:
     found = math.sqrt(max(float(np.linalg.eigvalsh(square)[-1]), 0.0))
     return min(frobenius, frobenius * (found + 2.0**-40) * ROUND_UP)
 
+
+_READ_OFF: dict[type, tuple[type, ...]] = {
+    requests.Norm: (requests.VectorSum, requests.ClassVector, example_requests.ClippedGradients),
+    requests.SmallestEigenvalue: (
+        requests.MatrixSum,
+        requests.ClassMatrix,
+        example_requests.ClippedHessians,
+    ),
+    requests.Product: (requests.MatrixSum, requests.ClassMatrix),
+}
+"""Of which sums something may be read off; what it moves by follows from theirs."""
 
 _SENSITIVITIES: dict[type, Callable[[Any, Facts, Relation], float]] = {
     requests.VectorSum: _vector,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -77,8 +78,11 @@ class Source:
         """What the penalty adds to the noisy answer."""
         return query.public(self.problem)
 
-    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[float]]:
-        """How far one record moves each comparison of a line search, and the comparisons, made in turn."""
+    def comparisons(self, query: Backtrack) -> tuple[float, Iterator[Fraction]]:
+        """How far one record moves each comparison of a line search, and the comparisons, made in turn.
+
+        What the penalty falls by and what is required are added exactly: beside numbers as large as those may
+        be, a float would round a record's part up to more than was charged for."""
         request = self.bounds.line_drops(query.w, query.direction, np.array([np.max(query.lengths)]))
         longest = float(np.max(np.abs(request.lengths)))
         sensitivity = self._sums.sensitivity(request, self._relation)
@@ -87,11 +91,11 @@ class Source:
         steps = query.lengths[:, None] * query.direction
         eased = self.problem.penalty_decrease(query.w, steps)
 
-        def compared() -> Iterator[float]:
+        def compared() -> Iterator[Fraction]:
             fall = self._sums.falls(request)
             for length, less, required in zip(query.lengths, eased, query.required, strict=True):
                 within = min(max(float(length), -longest), longest)
-                yield fall(within) + float(less) - float(required)
+                yield Fraction(fall(within)) + Fraction(float(less)) - Fraction(float(required))
 
         return sensitivity, compared()
 
@@ -120,7 +124,7 @@ def batch_bounds(bounds: Bounds, size: int, most: int, relation: Relation) -> Bo
 def source_of(risk: ExactRisk, calibration: Calibration, relation: Relation) -> Source:
     """The records of a risk."""
     sums = getattr(risk, "sums", None)
-    if not isinstance(sums, Sums):
+    if not isinstance(sums, Sums) or sums.prices_only:
         raise ParameterError(
             "an oracle answers about Risk, SoftmaxRisk and TorchRisk, whose sums are bounded."
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple, final
 
 import numpy as np
@@ -66,9 +66,9 @@ class Band:
         """Bins per unit of t."""
         return self.bins / (self.last - self.first)
 
-    @cached_property
+    @property
     def largest(self) -> float:
-        """Largest |c|."""
+        """Largest |c|; found anew each time, since it is charged for."""
         return float(max(np.abs(self.lo).max(), np.abs(self.hi).max()))
 
     def clamped(self, t: Vector, c: Vector) -> Vector:

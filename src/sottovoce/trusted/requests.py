@@ -2,30 +2,67 @@
 
 Those who answer it clamp every contribution to the band that it names and charge for that band. So a request
 with a wrong law or a narrow band gets a useless answer, and never one that tells more than was charged for.
-Weights are those of the coordinates in which the sums are made.
+Weights are those of the coordinates in which the sums are made. Numbers are copied as a request is made: what
+is charged for is what will be answered, in float64, whoever else holds the arrays.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+import numpy as np
+
+from sottovoce.errors import ParameterError
+from sottovoce.trusted.bands import Band, Span
+from sottovoce.trusted.laws import Law
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from sottovoce.accounting.relations import Relation
     from sottovoce.arrays import Matrix, Vector
-    from sottovoce.trusted.bands import Band, Span
-    from sottovoce.trusted.laws import Law
+
+
+_REQUESTS = ("sottovoce.trusted.requests", "sottovoce.trusted.example_requests")
 
 
 class Request:
     """One bounded sum, or what is read off it. `one_sided`: 0 may lie outside the hull of its terms."""
 
     one_sided: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        if cls.__module__ not in _REQUESTS:
+            raise TypeError(f"requests are those of {' and '.join(_REQUESTS)} and no others.")
+        super().__init_subclass__(**named)
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
+            object.__setattr__(self, name, _held(name, getattr(self, name)))
+
+
+def _held(name: str, given: Any) -> Any:
+    """What a request holds: the base's own laws and bands as they are, of numbers a copy that stays."""
+    if name in _PARTS:
+        if not isinstance(given, _PARTS[name]):
+            raise ParameterError(f"{name} of a request must be a {_PARTS[name].__name__}.")
+        return given
+    if name == "span":
+        return Span(*map(float, given))
+    if name in _NUMBERS:
+        return float(given)
+    if given is None:
+        return None
+    held = np.array(given, dtype=None if name == "groups" else np.float64)
+    held.flags.writeable = False
+    return held
+
+
+_NUMBERS = ("limit", "steepest", "weight", "balance", "clip")
+_PARTS: dict[str, type] = {"law": Law, "band": Band, "of": Request}
 
 
 @final
@@ -265,7 +302,10 @@ _MAKERS = ("sottovoce.kernels.sums", "sottovoce.kernels.softmax_sums", "sottovoc
 class Sums(ABC):
     """Records behind bounded sums: says what a request must be charged for, and answers it.
 
-    There are no others than those of the base."""
+    There are no others than those of the base. `prices_only`: they say what a batch would cost that was not
+    drawn, and are not to be answered from."""
+
+    prices_only = False
 
     @property
     @abstractmethod
