@@ -391,9 +391,9 @@ def test_the_constant_of_unequal_classes_is_not_drawn_to_zero() -> None:
     truth[0, -1] = 2.0
     moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
     groups, found = np.repeat([0, 1], [39, 1]), []
-    for unequal in (False, True):
+    for classes in (False, True):
         posterior = Posterior.prior(
-            moments, 1.0, np.zeros(size), 1, 1.4, np.zeros_like, groups, 39, unequal=unequal
+            moments, 1.0, np.zeros(size), 1, 1.4, np.zeros_like, groups, 39, classes=classes
         )
         curves = SecantCurvature(*(np.full(posterior.sizes.size, 0.2) for _ in range(2)), 0.25)
         answer = -0.2 * truth + 0.1 * np.random.default_rng(0).standard_normal((1, size))
@@ -401,3 +401,22 @@ def test_the_constant_of_unequal_classes_is_not_drawn_to_zero() -> None:
         found.append(float(posterior.estimate[0, -1]))
     assert found[1] > 3.0 * found[0]
     assert found[1] > 0.6
+
+
+def test_columns_that_tell_nothing_beside_unequal_classes_leave_the_best_constant() -> None:
+    """The size of the constant is no evidence that columns have signal."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.standard_normal((2000, 20)) / 7.0, np.full(2000, 0.5)])
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1) * (1.0 + 1e-7))[:, None]
+    records = sv.Records.from_arrays(X, (rng.random(2000) < 0.1).astype(int), labels=(0, 1), constant=True)
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.L2(1e-6))
+    lost = []
+    for seed in range(3):
+        weights = sv.minimize(
+            risk, budget=sv.Budget(epsilon=4.0, delta=1e-6), method="adapt", simulate=seed
+        ).weights
+        odds = 0.5 * weights[-1] + rng.standard_normal((20_000, 20)) @ weights[:-1] / 7.0
+        lost.append(
+            float(np.mean(np.logaddexp(0.0, odds) - 0.1 * odds)) + 0.1 * np.log(0.1) + 0.9 * np.log(0.9)
+        )
+    assert np.mean(lost) < 0.003

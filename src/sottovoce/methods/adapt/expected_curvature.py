@@ -110,9 +110,9 @@ class LogisticCurvature(ExpectedCurvature):
 
         def curves(reached: Vector) -> SecantCurvature:
             if not np.any(reached):
-                across = np.array([self.at(size) for size in posterior.sizes])
+                across = np.array([self.at(size) for size in posterior.deviations])
                 return SecantCurvature(across, across, highest)
-            ways = secants(posterior.sizes, reached)
+            ways = secants(posterior.deviations, reached)
             across, along = self._unit * ways.across[:, place], self._unit * ways.along[:, place]
             return SecantCurvature(np.maximum(across, 2.0 * least), np.maximum(along, least), highest)
 

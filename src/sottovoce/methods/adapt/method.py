@@ -113,7 +113,7 @@ class Adapt(LearnedMethod):
             lambda sizes: curvature.sampling(sizes) / problem.n,
             prior_groups(problem),
             problem.constant,
-            unequal=not problem.label_reach,
+            classes=not problem.label_reach,
         )
         return Descent(
             inside=inside,

@@ -107,8 +107,8 @@ class Posterior:
 
     `spectrum` are the eigenvalues of the weighted second moments, `whole` those of all rows counted alike,
     `signals` the prior variances of the minimizer for all records to come, `priors` with chance in these,
-    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation,
-    `free` the part of the prior variances that the constant has beside its share in T.
+    `ridge` the penalty's curvature along each, `error` the mean square by which S may miss a correlation.
+    `classes`: h goes with the weights' length, so that an answer is judged by what was found, too.
     `step_noise` is how the last answer moved the estimate, and how the risk bends there at least; `edge` is
     that of the noise in S."""
 
@@ -116,7 +116,6 @@ class Posterior:
     whole: Vector
     ridge: Vector
     error: float
-    free: Vector
     sizes: Vector
     factors: Vector
     signals: Matrix
@@ -124,6 +123,7 @@ class Posterior:
     means: Matrix
     variances: Matrix
     evidence: Vector
+    classes: bool = False
     edge: float = 0.0
     step_noise: StepNoise | None = None
 
@@ -139,13 +139,13 @@ class Posterior:
         groups: Indices,
         constant: int | None = None,
         *,
-        unequal: bool = False,
+        classes: bool = False,
     ) -> Posterior:
         """Signal goes with the eigenvalues; some of the `groups` of columns may have none. A record counts
         `counted` on average. The risk may bend more than S says by what noise can hide in it: less likely the
         more, at most by twice that. The minimizer of these records is that of all plus chance, of variance
-        `sampling` over S. Where classes may be `unequal`, the constant has a prior variance beside its share
-        in T, which the evidence about T leaves aside."""
+        `sampling` over S. Of `classes`, which may be of unequal size, the constant has the
+        prior variance of the usual T instead of a share in T."""
         spectrum, whole = moments.spectrum, moments.spectrum / counted
         hidden = 1.0 + moments.edge / max(float(np.median(spectrum)), 1e-12)
         grid = itertools.product(
@@ -153,12 +153,11 @@ class Posterior:
         )
         sizes, factors, active = (np.array(column) for column in zip(*grid, strict=True))
         parts = np.array([(moments.vectors[groups == g] ** 2).sum(axis=0) for g in range(groups.max() + 1)])
-        variances = active * (sizes**2 / factors / (active @ (parts @ whole)))[:, None]
-        free = np.zeros_like(whole)
-        if constant is not None and unequal:
-            along = moments.vectors[constant] ** 2
-            free = along * (deviation**2 / float(along @ whole))
-        signals = variances @ parts + free
+        strength = parts @ whole
+        variances = active * (sizes**2 / factors / (active @ strength))[:, None]
+        if constant is not None and classes:
+            variances[:, groups[constant]] = deviation**2 / strength[groups[constant]]
+        signals = variances @ parts
         priors = signals + sampling(sizes)[:, None] / whole
         evidence = -np.minimum(0.5 * (np.log(sizes / deviation) / _SIZE_DOUBT) ** 2, _UNUSUAL)
         evidence[sizes == sizes.min()] = -_NOTHING
@@ -171,7 +170,6 @@ class Posterior:
             whole,
             ridge,
             error,
-            free,
             sizes,
             factors,
             signals,
@@ -179,6 +177,7 @@ class Posterior:
             means,
             priors.copy(),
             evidence,
+            classes,
             moments.edge,
         )
 
@@ -215,15 +214,24 @@ class Posterior:
         """Mean square of the relative error that a first answer has besides its noise."""
         return _FIRST_DOUBT**2 + self.error * self.spectrum.size
 
+    @property
+    def deviations(self) -> Vector:
+        """Under each hypothesis: standard deviation of the predictor at u*."""
+        squares = np.mean(self.means**2, axis=1) + self.variances
+        return np.asarray(np.sqrt(self.factors * (squares @ self.whole)))
+
     def reached(self, u: Matrix) -> Vector:
-        """Under each hypothesis: standard deviation of the predictor at u, in units of T."""
+        """Under each hypothesis: standard deviation of the predictor at u, in units of that at u*."""
         found = float(self.whole @ np.mean(u**2, axis=0))
-        return np.asarray(np.sqrt(self.factors * found) / self.sizes)
+        return np.asarray(np.sqrt(self.factors * found) / self.deviations)
 
     def information_gain(self, scale: Vector | float, curve: Vector | float) -> Matrix:
-        """For each hypothesis and direction: how far an answer of noise `scale` tells more than the prior."""
-        noise = (scale / self._bends(curve)) ** 2
-        return np.asarray(self.priors / (self.priors + _TELLING * noise))
+        """For each hypothesis and direction: how far an answer of noise `scale` tells more than the prior, of
+        classes than what was found beyond its variance, if that is larger."""
+        noise, signal = (scale / self._bends(curve)) ** 2, self.priors
+        if self.classes:
+            signal = np.maximum(signal, np.mean(self.means**2, axis=1) - self.variances)
+        return np.asarray(signal / (signal + _TELLING * noise))
 
     def signal_share(self, sampling: Vector) -> Vector:
         """Along each direction, the part of the estimate that is expected of the minimizer for all records to
@@ -241,8 +249,7 @@ class Posterior:
         if np.any(u):
             self._decide(self._along(observation), u, away)
         else:
-            strength = self.variances - self.free
-            total = (strength + noise + self._error(strength, first=True)) * bends**2
+            total = (self.variances + noise + error) * bends**2
             self.evidence = self.evidence - 0.5 * (
                 np.sum(np.sum(answer**2, axis=0) / total + len(u) * np.log(total), axis=1)
             )
