@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -46,6 +47,8 @@ class DaskParts(Parts):
         held: Sequence[Any],
         known: Sequence[Facts],
         weights: Sequence[Any] | None = None,
+        *,
+        expected: int | None = None,
     ) -> None:
         first = known[0]
         n = sum(fact.rows for fact in known)
@@ -54,6 +57,7 @@ class DaskParts(Parts):
         self._held = tuple(held)
         self._facts = tuple(known)
         self._weights = tuple([None] * len(held) if weights is None else weights)
+        self.expected = n if expected is None else expected
 
     def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return _translated(lambda: self._total(kernel, arguments, named))
@@ -79,13 +83,16 @@ class DaskParts(Parts):
                 for number in chosen
             ]
 
-        return DaskParts(self._client, _translated(submit), known)
+        return DaskParts(self._client, _translated(submit), known, expected=self.expected)
 
     def reweighted(self, rule: Callable[[Rows], Vector]) -> DaskParts:
         """Weights are kept beside the parts, on the workers: no part is held twice."""
 
         held = _translated(lambda: [self._submit(weighed, *part, rule) for part in self._parts()])
-        return DaskParts(self._client, self._held, self._facts, held)
+        return DaskParts(self._client, self._held, self._facts, held, expected=self.expected)
+
+    def expecting(self, expected: int | None) -> DaskParts:
+        return DaskParts(self._client, self._held, self._facts, self._weights, expected=expected)
 
     def scaled(self, shares: Vector) -> DaskParts:
         cuts = np.cumsum([fact.rows for fact in self._facts])[:-1]
@@ -95,12 +102,13 @@ class DaskParts(Parts):
             parts = zip(self._parts(), pieces, strict=True)
             return [self._submit(weighed, *part, partial(times, shares=piece)) for part, piece in parts]
 
-        return DaskParts(self._client, self._held, self._facts, _translated(submit))
+        return DaskParts(self._client, self._held, self._facts, _translated(submit), expected=self.expected)
 
-    def _parts(self) -> Iterator[tuple[Any, bytes, Any]]:
-        """Every part with what it must be known by and the weights kept beside it."""
+    def _parts(self) -> Iterator[tuple[Any, bytes, Any, int]]:
+        """Every part with what it must be known by, the weights kept beside it and how many rows are expected
+        in all."""
         known = (fact.fingerprint for fact in self._facts)
-        return zip(self._held, known, self._weights, strict=True)
+        return zip(self._held, known, self._weights, repeat(self.expected, len(self._held)), strict=True)
 
     def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(task, *arguments, pure=False)

@@ -182,31 +182,42 @@ def passed(
     part: Part | None,
     known: bytes,
     weights: Vector | None,
+    expected: int,
     kernel: Callable[..., T],
     arguments: Any,
     named: Any,
 ) -> T:
     """On a worker, which runs as many of these at a time as it has threads."""
     with alone():
-        return kernel(_counting(part, known, weights), *arguments, **named)
+        return kernel(_counting(part, known, weights, expected), *arguments, **named)
 
 
-def taken(part: Part | None, known: bytes, weights: Vector | None, indices: NDArray[np.int64]) -> Part:
+def taken(
+    part: Part | None,
+    known: bytes,
+    weights: Vector | None,
+    expected: int,
+    indices: NDArray[np.int64],
+) -> Part:
     """The rows at these increasing places of a part."""
-    return Part(_counting(part, known, weights).take(indices), known)
+    return Part(_counting(part, known, weights, expected).take(indices), known)
 
 
 def weighed(
-    part: Part | None, known: bytes, weights: Vector | None, rule: Callable[[Rows], Vector]
+    part: Part | None,
+    known: bytes,
+    weights: Vector | None,
+    expected: int,
+    rule: Callable[[Rows], Vector],
 ) -> Vector:
     """On a worker: what each row of the part is to count."""
     with alone():
-        return rule(_counting(part, known, weights))
+        return rule(_counting(part, known, weights, expected))
 
 
-def _counting(part: Part | None, known: bytes, weights: Vector | None) -> Rows:
+def _counting(part: Part | None, known: bytes, weights: Vector | None, expected: int) -> Rows:
     """The part's rows, counting other weights than it came with if some are given."""
-    rows = _unchanged(part, known).rows
+    rows = _unchanged(part, known).rows.expecting(expected)
     return rows if weights is None else rows.reweighted(lambda _: np.array(weights))
 
 

@@ -32,15 +32,17 @@ MOST_PARTS = FAN_IN**LEVELS
 class Parts(Sealed, ABC):
     """Public facts about rows in parts, and how to sum a pass over them.
 
-    Rows are numbered through the parts in order; no part has longer blocks than `block_length`."""
+    Rows are numbered through the parts in order; no part has longer blocks than `block_length`. `expected` is
+    that of `Rows`, for all parts together: a record's content may decide in which part it is."""
 
-    __slots__ = ("block_length", "dim", "n", "sparse")
+    __slots__ = ("block_length", "dim", "expected", "n", "sparse")
 
     def __init__(self, n: int, dim: int, *, block_length: int, sparse: bool) -> None:
         self.n = n
         self.dim = dim
         self.block_length = block_length
         self.sparse = sparse
+        self.expected = n
 
     @abstractmethod
     def total(self, kernel: Callable[..., T], *arguments: Any, **named: Any) -> T:
@@ -53,6 +55,10 @@ class Parts(Sealed, ABC):
     @abstractmethod
     def scaled(self, shares: Vector) -> Parts:
         """The same rows, each counting so much of what it counted."""
+
+    @abstractmethod
+    def expecting(self, expected: int | None) -> Parts:
+        """As `Rows.expecting`."""
 
     @abstractmethod
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Parts:

@@ -174,6 +174,7 @@ class Records(Doors, Declared, Sealed):
         Where there are none, a row that counts nothing stands for them."""
         rows = indices if self._persons is None else self._persons.rows_of(indices)
         held = self._rows.take(rows) if rows.size else self._rows.take(_FIRST).reweighted(_counting_nothing)
+        held = held.expecting(self._rows.expected)
         return Records(held, self._facts, divisor=indices.size if n is None else n)
 
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Records:
@@ -191,7 +192,8 @@ class Records(Doors, Declared, Sealed):
             groups, self._rows.n, persons, lenient=invalid == "zero", quota=quota, alone=alone
         )
         assert held is not None
-        return Records(self._rows.scaled(held.shares()), self._facts, persons=held)
+        rows = self._rows.scaled(held.shares()).expecting(held.n * held.quota)
+        return Records(rows, self._facts, persons=held)
 
     def __repr__(self) -> str:
         facts = ["n", "dim", "radius", "labels", "target", "intercept", "sparse"]

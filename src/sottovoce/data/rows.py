@@ -35,9 +35,10 @@ class Rows(Sealed, ABC):
 
     `weights` are what each row counts in every sum; None where each counts 1. `layout` is that of compact
     rows, None of others. Where blocks are `streamed`, `read` alone gives them, in order; else `block` gives
-    any of them."""
+    any of them. How many rows persons have, or a part that is held elsewhere, and so where a row stands, is
+    private: `expected` is then the public number that stands for n where a way to compute is chosen."""
 
-    __slots__ = ("block_length", "dim", "layout", "n", "targets", "weights")
+    __slots__ = ("block_length", "dim", "expected", "layout", "n", "targets", "weights")
     sparse: ClassVar[bool] = False
     streamed: ClassVar[bool] = False
 
@@ -58,6 +59,12 @@ class Rows(Sealed, ABC):
         self.dim = dim
         self.block_length = block_length
         self.layout = layout
+        self.expected: int | None = None
+
+    @property
+    def entries(self) -> int:
+        """Entries of the table, or as many as are expected: public."""
+        return (self.n if self.expected is None else self.expected) * self.dim
 
     @property
     def blocks(self) -> int:
@@ -74,10 +81,7 @@ class Rows(Sealed, ABC):
 
     def reweighted(self, rule: Callable[[Rows], Vector]) -> Rows:
         """The same features and targets, not copied, each row counting what the rule says."""
-        copy = object.__new__(type(self))
-        for kind in type(self).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                setattr(copy, name, getattr(self, name))
+        copy = self._copied()
         copy.weights = rule(self)
         copy.weights.flags.writeable = False
         return copy
@@ -85,6 +89,19 @@ class Rows(Sealed, ABC):
     def scaled(self, shares: Vector) -> Rows:
         """The same rows, each counting so much of what it counted."""
         return self.reweighted(partial(times, shares=shares))
+
+    def expecting(self, expected: int | None) -> Rows:
+        """The same rows, not copied, of which so many are expected."""
+        copy = self._copied()
+        copy.expected = expected
+        return copy
+
+    def _copied(self) -> Rows:
+        copy = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                setattr(copy, name, getattr(self, name))
+        return copy
 
     @abstractmethod
     def block(self, index: int) -> Block: ...

@@ -83,7 +83,7 @@ class BlockKernel(ABC):
 
 def block_kernel(rows: Rows, law: Law) -> BlockKernel:
     """Compiled for large tables, else plain."""
-    if is_compiled(rows.n * rows.dim):
+    if is_compiled(rows.entries):
         return compiled_kernel(rows, law)
     from sottovoce.kernels.reference_sums import PlainBlockKernel
 

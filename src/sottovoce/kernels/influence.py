@@ -60,7 +60,7 @@ def counts(rows: Rows, preconditioner: Preconditioner, radius: float) -> Vector:
 
 def _is_fused(rows: Rows, preconditioner: Preconditioner) -> bool:
     """Whether one compiled loop measures rows and caps what they count."""
-    if preconditioner.is_mixed or rows.sparse or not is_compiled(rows.n * rows.dim):
+    if preconditioner.is_mixed or rows.sparse or not is_compiled(rows.entries):
         return False
     # Compact rows are centred through the column that they know as the constant.
     return (

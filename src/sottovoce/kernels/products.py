@@ -3,7 +3,8 @@
 The environment variable SOTTOVOCE_KERNELS chooses: `reference` casts each block to float64 and multiplies by
 BLAS or scipy; `compiled` casts each entry in a register and is there wherever numba has wheels. Unset, large
 tables take the compiled path if they can. Either way a sum of m terms meets at most m roundings, which is all
-that `rounding` asks, and a row's product depends on that row and its place in the block.
+that `rounding` asks. A row's product depends on that row and, by BLAS, on its place in the block; that of a
+person's row, whose place others decide, on the row alone.
 """
 
 from __future__ import annotations
@@ -66,7 +67,6 @@ class View(ABC):
         return symmetric(total)
 
 
-@final
 class WideView(View):
     """Dense or compact rows written as float64 in this thread's buffer."""
 
@@ -92,15 +92,25 @@ class WideView(View):
         total += wide.T @ wide
 
 
+@final
+class RowwiseView(WideView):
+    """Each product summed by itself: no row that comes or goes before it changes a digit, as by BLAS."""
+
+    def times(self, w: Any) -> Any:
+        columns = np.atleast_2d(np.ascontiguousarray(w.T))
+        found = np.stack([np.einsum("ij,j->i", self._wide, column) for column in columns])
+        return found[0] if w.ndim == 1 else found.T
+
+
 def view_for(rows: Rows) -> type[View]:
     """How to view the blocks of these rows, by the setting and by public facts."""
-    if is_compiled(rows.n * rows.dim):
+    if is_compiled(rows.entries):
         return compiled_view(rows)
     if rows.sparse:
         from sottovoce.kernels.sparse_products import SparseView
 
         return SparseView
-    return WideView
+    return WideView if rows.expected is None else RowwiseView
 
 
 def compiled_view(rows: Rows) -> type[View]:

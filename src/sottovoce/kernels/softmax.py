@@ -233,7 +233,7 @@ def probabilities(scores: Matrix) -> tuple[Vector, Vector]:
 
 def _reader(rows: Rows) -> Callable[[Any], Any]:
     """How a block is read: as float64 rows, but compact ones in compiled code where they are."""
-    compact = rows.layout is not None and is_compiled(rows.n * rows.dim)
+    compact = rows.layout is not None and is_compiled(rows.entries)
     return view_for(rows) if compact else double
 
 

@@ -47,7 +47,7 @@ def warm(entries: int, layout: RowLayout | None = None) -> None:
 def warm_for(rows: Rows | Parts) -> None:
     """`warm` for rows at hand; CSR rows compile in a moment, and rows in parts where they are held."""
     if isinstance(rows, Rows) and not rows.sparse:
-        warm(rows.n * rows.dim, rows.layout)
+        warm(rows.entries, rows.layout)
 
 
 def require_compiler(n: int) -> None:

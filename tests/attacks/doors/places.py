@@ -1,20 +1,28 @@
 """Places in a call: a row at a kink is on or off by where BLAS finds it, so nobody may move another's place.
 
-All others are one row, which a layer maps to a number that rounding decides: at some places of a call it is
-above 0 and at others not. Whoever moves them to another place moves all of them at once."""
+All others are one row, which a layer, or a product, maps to a number that rounding decides: at some places of
+a call it is above a threshold and at others not. Whoever moves them to another place, or has them computed in
+another way, moves all of them at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor, nn
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
-from tests.attacks.doors.engine import Door, Draw, Pair, Reading, charging
+from sottovoce.kernels.compiled.products import DenseView
+from sottovoce.kernels.products import WideView
+from sottovoce.kernels.sums import LinearSums
+from sottovoce.queries.residuals import edges
+from sottovoce.trusted import compiling, requests
+from tests.attacks.doors.engine import Answer, Door, Draw, Pair, Reading, charging
 from tests.attacks.doors.figures import FIGURES
 from tests.attacks.doors.probes import answers_of, listening
 from tests.attacks.doors.tables import LAYOUTS
@@ -213,9 +221,62 @@ def _figure(draw: Draw) -> Pair:
     return Pair(lambda: read(mine[0]), lambda: read(mine[1]), -1, note)
 
 
+def _edged(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
+    """A row and weights whose product is 1 or just below by where, and how, it is computed: of some tries the
+    first."""
+    for _ in range(TRIES):
+        dim = int(draw.choice([5, 8, 20, 54]))
+        row = draw.normal(size=dim)
+        row = (row / (2.0 * np.linalg.norm(row))).astype(np.float32)
+        w = draw.normal(size=dim)
+        w /= float(row.astype(np.float64) @ w)
+        seen = [
+            products
+            for rows in range(1, 10)
+            for view in (WideView, DenseView)
+            for products in view(np.tile(row, (rows, 1))).times(np.column_stack([w, w]))[:, 0].tolist()
+        ]
+        if min(seen) < 1.0 <= max(seen):
+            break
+    return row, w
+
+
+def _product(draw: Draw) -> Pair:
+    """Residuals counted in bands by persons, one of whom has none, fewer or more rows; compiled or not, or by
+    a size that their rows reach on one side only."""
+    row, w = _edged(draw)
+    relation = RELATIONS[draw.integers(2)]
+    others = int(draw.integers(5, 70))
+    first, rows = bool(draw.random() < 0.3), int(draw.integers(1, 9))
+    mine = (0 if relation is Relation.ZERO_OUT else int(draw.integers(1, 4)), rows)
+    path = str(draw.choice(["reference", "compiled", ""]))
+    layout = sparse.csr_array if draw.random() < 0.3 else np.array
+    threshold = (others + int(draw.integers(0, 9))) * row.size
+
+    def read(rows: int) -> Reading:
+        own, keys = ["me"] * rows, [f"other {number}" for number in range(others)]
+        groups = own + keys if first else keys + own
+        X = layout(np.tile(row, (others + rows, 1)))
+        records = sv.Records.from_arrays(
+            X, np.zeros(len(groups)), target=(-1.0, 1.0), groups=groups, persons=others + 1, invalid="zero"
+        )
+        risk, sums = sv.Risk(records, sv.losses.PseudoHuber()), LinearSums(records)
+        asked = requests.ResidualShares(sv.losses.PseudoHuber().law, w, edges(risk.problem))
+        with (
+            mock.patch.dict("os.environ", {"SOTTOVOCE_KERNELS": path}),
+            mock.patch.object(compiling, "WORTH_COMPILING", threshold),
+        ):
+            found = Answer(sums.answer(asked), sums.sensitivity(asked, relation))
+        return Reading(answers={"residuals": found}, public=f"{records!r}")
+
+    note = f"{path or 'by size'}, {relation.value}, {mine[0]} against {mine[1]} rows, {others} others"
+    return Pair(lambda: read(mine[0]), lambda: read(mine[1]), -1, note)
+
+
 _DRAWN: dict[str, tuple[Callable[[Draw], Pair], int]] = {
     "torch: places of persons": (_person, 6),
     "torch: places in batches": (_batch, 6),
     "evaluation: places of persons": (_figure, 40),
+    "records: places of persons": (_product, 40),
 }
 DOORS = tuple(Door(name, pair, share) for name, (pair, share) in _DRAWN.items())

@@ -11,8 +11,37 @@ BATCH = "tests/privacy/test_batch_privacy.py"
 PEOPLE = "tests/privacy/test_persons.py"
 TORCH = "tests/autodiff/test_torch_persons.py"
 PLACES = "tests/autodiff/test_places.py"
+ROWS = "tests/kernels/test_places.py"
 
 NEIGHBOURS = (
+    Mutant(
+        "a person's row multiplied by its place in a block",
+        "kernels.products:view_for",
+        "WideView if rows.expected is None else RowwiseView",
+        "WideView",
+        f"{ROWS} -k moves_nobody_else",
+    ),
+    Mutant(
+        "how many rows persons have decides how they are multiplied",
+        "data.rows:Rows.entries",
+        "self.n if self.expected is None else self.expected",
+        "self.n",
+        f"{ROWS} -k does_not_decide",
+    ),
+    Mutant(
+        "a batch of persons is multiplied by how many rows it has",
+        "data.records:Records.subset",
+        "held.expecting(self._rows.expected)",
+        "held",
+        f"{ROWS} -k a_batch_of_persons",
+    ),
+    Mutant(
+        "a part held elsewhere is multiplied by how many rows it has",
+        "data.dask_partitions:_counting",
+        "_unchanged(part, known).rows.expecting(expected)",
+        "_unchanged(part, known).rows",
+        f"{ROWS} -k a_batch_of_persons",
+    ),
     Mutant(
         "a ledger takes either relation",
         "accounting.ledger:Ledger._require_counted_alike",
