@@ -37,6 +37,10 @@ SHARE_MARGIN = 2.0**-50
 """A row counts (1 - 2^-50)/m: neither the quotient, nor its product with a sample weight, nor m of them
 rounded make a person count more than 1."""
 
+LONGEST_COMPOSED = 1024
+"""Characters of the longest key that is brought into one Unicode form: marks that combine are sorted one past
+the other, so that a megabyte of them, in one key, would take minutes."""
+
 LIGHTEST = 1.0 - 2.0**-48
 """Least that a person counts, by the same margin."""
 
@@ -287,8 +291,8 @@ def _start(key: str) -> int:
 
 
 def _text(key: Any) -> str | None:
-    """Text without outer blanks, in one Unicode form; of a number, spelled or not, its digits; of an
-    identifier its text; of bytes that are no text, their digits in hexadecimal."""
+    """Text without outer blanks, in one Unicode form unless it is very long; of a number, spelled or not, its
+    digits; of an identifier its text; of bytes that are no text, their digits in hexadecimal."""
     if isinstance(key, bool | np.bool_):
         return None
     if type(key) is UUID:
@@ -298,7 +302,9 @@ def _text(key: Any) -> str | None:
         return f"bytes {bytes.hex(key)}"
     if text is None:
         return _digits(number(key))
-    plain = unicodedata.normalize("NFC", text.strip())
+    plain = text.strip()
+    if len(plain) <= LONGEST_COMPOSED:
+        plain = unicodedata.normalize("NFC", plain)
     return _digits(spelled(plain) if any(map(str.isdigit, plain)) else math.nan) or plain or None
 
 

@@ -102,6 +102,7 @@ CELLS: dict[str, Callable[[], Any]] = {
     "text true": lambda: " TRUE ",
     "empty text": lambda: "",
     "lone surrogate": lambda: "\udc80",
+    "marks that combine": lambda: "e" + "\u0301\u0316" * 20_000,
     "bytes": lambda: b"\xff\x00",
     "a date": lambda: datetime.date(2024, 2, 29),
     "a datetime": lambda: datetime.datetime(1, 1, 1),

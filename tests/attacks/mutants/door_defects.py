@@ -9,6 +9,13 @@ TYPES = "tests/data/test_types.py"
 
 COUNTED = (
     Mutant(
+        "a person's key of any length is brought into one form",
+        "data.persons:_text",
+        "len(plain) <= LONGEST_COMPOSED",
+        "True",
+        f"{TYPES} -k marks_that_combine",
+    ),
+    Mutant(
         "a count of persons told where it may not be counted",
         "cli.evaluate:evaluate",
         "require_declared(persons, lenient=reading.how.lenient, relation=Relation.of(promise.relation))",

@@ -81,6 +81,7 @@ BYTES: dict[str, Any] = {
     "1e400": b"1e400",
     "long number": b"1" * 400,
     "long text": b"x" * 200_000,
+    "marks that combine": b"e" + b"\xcc\x81\xcc\x96" * 20_000,
     "true": b" TRUE ",
     "infinity": b"infinity",
     "30 February": b"2023-02-30",
