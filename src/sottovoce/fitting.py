@@ -188,7 +188,7 @@ def fit(
                 "who was held out is drawn and kept nowhere. Nothing was charged. Fit without evaluate, and "
                 "evaluate on other rows."
             )
-        ledger = Ledger(whole, unit=unit) if share and ledger is None else ledger
+        account = Ledger(whole, unit=unit) if share and ledger is None else ledger
         if held is not None:
             out = round(share * held.n)
             if few := too_few(kept, out, unit, len(aim.classes or ())):
@@ -206,7 +206,7 @@ def fit(
         if share:
             entries = planned_entries(aim.classes)
             oracle = stack.enter_context(
-                CountOracle.open(kept, "evaluation", ledger, simulate, unit=unit, entries=entries)
+                CountOracle.open(kept, "evaluation", account, simulate, unit=unit, entries=entries)
             )
         result = minimize(
             staged or risk,
@@ -215,7 +215,7 @@ def fit(
             tolerance=tolerance,
             inference=replace(asked, design=asked_in(staged.schema if staged else schema)),
             purpose=about.purpose,
-            ledger=ledger,
+            ledger=account,
             simulate=simulate,
             confidence=confidence,
             progress=progress,
@@ -230,6 +230,8 @@ def fit(
         )
         settled, marginals = (staged.schema, staged.marginals) if staged else (schema, ())
         result = projected(result, settled, marginals)
+        if ledger is None:  # an account of training and figures alone counts nothing else that is released
+            result = replace(result, ledger="")
         trained = Model(
             result=result,
             schema=settled,

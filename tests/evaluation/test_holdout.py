@@ -17,6 +17,7 @@ from sottovoce.errors import AccuracyWarning
 from sottovoce.evaluation.holdout import Parting, held_out, parts, too_few
 from sottovoce.model import Model
 from sottovoce.report import render
+from sottovoce.report.registry import Publication, entry
 
 SCHEMA = sv.Schema((Numeric("x", -1, 1), Categorical("c", ("a", "b"))), Target("y", ("no", "yes")))
 
@@ -54,6 +55,16 @@ def test_training_and_evaluation_fit_into_a_ledger_of_just_their_budget() -> Non
     assert "together (1, 1e-05)" in stated
     assert stated in render(again.result, again.card())
     assert stated in model.to_sql("rows")
+
+
+def test_without_a_ledger_no_page_says_that_one_counts_what_else_is_released() -> None:
+    """Training and figures have an account of their own, which no other run is charged to."""
+    model = sv.fit(table(2_000), SCHEMA, epsilon=1.0, delta=1e-5, evaluate=0.1)
+    page = render(model.result, model.card())
+    assert "No ledger counted this release" in page
+    assert "within its cap" not in page
+    assert model.privacy["ledger"] == ""
+    assert "No ledger counted this release" in str(entry(model.result, model.card(), Publication()))
 
 
 @pytest.mark.parametrize(("relation", "declared"), [("replace-one", None), ("zero-out", 500)])
