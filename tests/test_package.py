@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce import cli
+from sottovoce.cli.demo import YOURS
 from sottovoce.datasets import covertype
+from tests.tables import TWO, write
 
 HEAVY = (
     "sklearn",
@@ -87,6 +91,21 @@ def _demo(folder: Path, *options: str) -> str:
         cwd=folder,
     )
     return done.stdout
+
+
+def test_the_commands_that_the_demo_ends_with_work_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data.csv", 1_000)
+    for command in YOURS:
+        words = shlex.split(command, comments=True)
+        assert words.pop(0) == "sottovoce"
+        ran = CliRunner().invoke(cli.app, words)
+        assert ran.exit_code == 0, ran.output
+        if words[0] == "schema":
+            (tmp_path / "schema.toml").write_text(TWO.to_toml(), encoding="utf-8")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_the_demo_trains_privately_and_writes_its_page(

@@ -19,6 +19,12 @@ PAGE = Path("sottovoce-demo.html")
 OTHERS = (0.1, 3.0)
 KINDS = ("linear", "additive")
 STRENGTH = 1e-6
+YOURS = (
+    "sottovoce schema data.csv -o schema.toml    # then write down what is public about its columns",
+    "sottovoce plan --schema schema.toml --rows 20000 --epsilon 1 --delta 1e-6",
+    "sottovoce fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --model additive -o model.json "
+    "--report report.html",
+)
 
 
 def demo(
@@ -96,13 +102,7 @@ def demo(
         f"What the curves say, of the model with epsilon {epsilon:g}:\n{sparklines(curved.effects())}"
     )
     out.say({"Wrote": f"{place}. Open it in a browser: python -m webbrowser {place}"})
-    out.say_text(
-        "Your own table, in three commands:\n"
-        "  sottovoce schema data.csv > schema.toml     # then write down what is public about its columns\n"
-        "  sottovoce plan --schema schema.toml --rows 20000 --epsilon 1 --delta 1e-6\n"
-        "  sottovoce fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --model additive "
-        "-o model.json --report report.html"
-    )
+    out.say_text("\n  ".join(["Your own table, in three commands:", *YOURS]))
 
 
 def _share(predicted: Any, test: Covertype) -> float:
