@@ -15,11 +15,19 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
+from sottovoce.data.schema import Target
 from sottovoce.report import Card, render
 from sottovoce.report.registry import BLANK, SECTORS, Publication, as_yaml, blanks, entry
 from tests import problems
 from tests.tables import RANGE, THREE, TWO, write
 
+COUNTED = sv.Schema(TWO.columns[1:], Target("age", high=100, count=True), person="cost")
+TIMED = sv.Schema.from_dict(
+    {
+        "columns": {"region": {"type": "categorical", "categories": ["north", "south", "west"]}},
+        "target": {"type": "survival", "time": "age", "event": "claim", "grid": [30, 60, 90]},
+    }
+)
 FIELDS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "
     "publication_date data_product_sector",
@@ -76,6 +84,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (TWO, {}),
         (THREE, {"relation": "zero-out"}),
         (RANGE, {"about": sv.About(purpose='a "test": \u00e9 # not\na comment')}),
+        (TWO, {"model": "additive", "evaluate": 0.2}),
+        (COUNTED, {}),
+        (TIMED, {"inference": 0.3}),
     ],
 )
 def test_an_entry_is_valid_and_survives_yaml(
@@ -86,7 +97,8 @@ def test_an_entry_is_valid_and_survives_yaml(
     require_valid(found)
     assert yaml.safe_load(as_yaml(found)) == found
     stated = found["deployment"]["privacy_loss"]
-    assert stated["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
+    promise = model.result.guarantee
+    assert stated["privacy_parameters"] == {"epsilon": promise.epsilon, "delta": promise.delta}
     assert model.result.guarantee.relation.value in stated["privacy_unit_details"]
     assert model.result.guarantee.otherwise in stated["privacy_unit_details"]
     filled = entry(
