@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sottovoce.features.effects import Contributions, Effect, Surface
     from sottovoce.features.marginals import Marginal
     from sottovoce.report import Card
+    from sottovoce.report.drawing import Drawing
     from sottovoce.results.inference.listing import ListedCoefficient
     from sottovoce.results.inference.summary import Summary
     from sottovoce.results.inference.terms import UserTerms
@@ -241,6 +242,26 @@ class Model(ShownModel):
         from sottovoce.features.effects import surfaces
 
         return surfaces(self)
+
+    def plot(self, *columns: str) -> Drawing:
+        """The effects of these columns as pictures, or of all, the most important first: shown by a notebook,
+        written as a page by `.save("curves.html")`. Costs nothing."""
+        from sottovoce.report.drawing import Drawing
+
+        known = {effect.column for effect in self.effects()}
+        if not known:
+            raise ParameterError(
+                "this model was trained without marginals and has no curves to draw. Fit with "
+                'model="additive" or "auto"; coefficients() lists what a linear model has.'
+            )
+        if unknown := [name for name in columns if name not in known]:
+            raise ParameterError(
+                f"no effect of {', '.join(map(repr, unknown))} is known, but of {', '.join(sorted(known))}."
+            )
+        card = self.card()
+        wanted = [not columns or effect.column in columns for effect in self.effects()]
+        kept = tuple(drawn for drawn, shown in zip(card.effects, wanted, strict=True) if shown)
+        return Drawing(replace(card, effects=kept, pairs=() if columns else card.pairs))
 
     def explain_local(self, table: Any) -> Contributions:
         """What each column adds to the score of each row of a table; they and the constant add up to it.

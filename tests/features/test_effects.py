@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.data.schema import Categorical, Numeric, Schema, Target
+from sottovoce.errors import ParameterError
 from sottovoce.features.effects import OTHER, POINTS, sparklines
 from sottovoce.report import render
 from tests.features.test_additive import SCHEMA, people
@@ -111,6 +113,26 @@ def test_a_linear_model_has_no_curves() -> None:
     parsed.feed(render(linear.result, linear.card()))
     assert "curves" not in parsed.sections
     assert linear.effects() == ()
+
+
+def test_a_notebook_is_shown_pictures_and_a_page_is_written(model: Any, tmp_path: Path) -> None:
+    shown = model.plot()._repr_html_()
+    assert shown.count("<img") == shown.count('src="data:image/svg+xml') == len(model.effects())
+    assert "<script" not in shown
+    one = model.plot("age")
+    assert one._repr_html_().count("<img") == 1
+    one.save(tmp_path / "curves.html")
+    page = (tmp_path / "curves.html").read_text("utf-8")
+    assert page.count("<figure>") == 1
+    assert ">age: moves the score by" in page
+
+
+def test_what_cannot_be_drawn_is_refused(model: Any) -> None:
+    with pytest.raises(ParameterError, match="no effect of 'agee' is known, but of age, income, region"):
+        model.plot("agee")
+    line = sv.fit(people(300), SCHEMA, epsilon=2.0, delta=1e-6, simulate=0)
+    with pytest.raises(ParameterError, match='model="additive" or "auto"'):
+        line.plot()
 
 
 def test_the_command_line_fits_plans_and_draws_curves(

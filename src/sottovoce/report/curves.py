@@ -1,13 +1,15 @@
-"""The section on curves: each column's effect over its range, with the noise in it and the records below."""
+"""Curves to look at: each column's effect over its range, with the noise in it and the records below."""
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sottovoce.report import axes
 from sottovoce.report.markup import element, number, text
+from sottovoce.report.series import standalone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,9 @@ _FOOT = 30.0
 
 _ROW, _NAMES, _WIDEST, _LONGEST = 19.0, 132.0, 40.0, 18
 """Of levels: the height of a row, the width of names and of the largest share, and a name's most letters."""
+
+
+_ASIDE, _PICTURE = "margin: .5em 1em .5em 0; width: 26em; max-width: 100%", "width: 100%"
 
 
 def curves(card: Card) -> str:
@@ -55,10 +60,26 @@ def _together(card: Card) -> str:
     return said + element("div", table, class_="scroll")
 
 
+def pictures(effects: Sequence[DrawnEffect]) -> str:
+    """The figures as pictures that bring their own colours, for a place without the page's style."""
+    found = []
+    for effect in effects:
+        drawn = base64.b64encode(standalone(_chart(effect)).encode()).decode()
+        shown = element("img", src=f"data:image/svg+xml;base64,{drawn}", alt=effect.name, style=_PICTURE)
+        found.append(element("figure", shown + element("figcaption", _spread(effect)), style=_ASIDE))
+    return element("div", "".join(found), style="display: flex; flex-wrap: wrap")
+
+
 def _figure(effect: DrawnEffect) -> str:
-    spread = f"{text(effect.name)}: moves the score by {number(effect.importance)} (sd over the records)"
-    chart = _curve(effect) if effect.places else _levels(effect)
-    return element("figure", chart + element("figcaption", spread))
+    return element("figure", _chart(effect) + element("figcaption", _spread(effect)))
+
+
+def _spread(effect: DrawnEffect) -> str:
+    return f"{text(effect.name)}: moves the score by {number(effect.importance)} (sd over the records)"
+
+
+def _chart(effect: DrawnEffect) -> str:
+    return _curve(effect) if effect.places else _levels(effect)
 
 
 def _ends(effect: DrawnEffect) -> tuple[float, float]:
