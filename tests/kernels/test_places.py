@@ -10,9 +10,10 @@ from scipy import sparse
 
 import sottovoce as sv
 from sottovoce.accounting.relations import Relation
+from sottovoce.arrays import row_dots
 from sottovoce.data import dask_partitions
 from sottovoce.data.schema import Numeric, Schema, Target
-from sottovoce.kernels import block_sums, products
+from sottovoce.kernels import block_sums, products, softmax
 from sottovoce.kernels.sums import LinearSums
 from sottovoce.losses import PseudoHuber
 from sottovoce.queries.residuals import edges
@@ -114,3 +115,28 @@ def test_a_batch_of_persons_and_a_part_held_elsewhere_keep_the_public_number() -
         held = dask_partitions._counting(part, known, weights, 7)
         assert held.entries == 7 * 4
         assert products.view_for(held) is products.RowwiseView
+
+
+@pytest.mark.parametrize("dim", [1, 3, 54, 8_193, 9_000])
+def test_the_product_of_a_row_is_that_of_the_row_alone(dim: int) -> None:
+    """Beyond 8,192 entries NumPy's `einsum` splits a row by where it stands."""
+    rng = np.random.default_rng(2)
+    rows, w = rng.normal(size=(40, dim)), rng.normal(size=dim)
+    for with_each in (w, rows):
+        together = row_dots(rows, with_each)
+        for i, row in enumerate(rows):
+            alone = row_dots(row[None].copy(), with_each if with_each is w else row[None].copy())
+            assert alone[0] == together[i]
+    assert np.allclose(row_dots(rows, w), rows @ w, rtol=1e-12, atol=1e-9)
+
+
+def test_what_a_softmax_says_of_a_persons_row_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    rng = np.random.default_rng(3)
+    row, weights = rng.normal(size=DIM) / 9.0, 3.0 * rng.normal(size=(7, DIM))
+    seen = set()
+    for rows in range(1, 40):
+        held = records_of(row.astype(np.float32), rows)._rows
+        for block in held.read():
+            seen |= set(map(tuple, softmax.residuals(held, block, weights, 2.0).T.tolist()))
+    assert len(seen) == 1

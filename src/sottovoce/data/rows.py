@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.arrays import Mask, Matrix, Vector
+from sottovoce.arrays import Mask, Matrix, Vector, row_dots
 from sottovoce.data import blocks
 from sottovoce.data.blocks import Block
 from sottovoce.data.sealed import Sealed
@@ -174,7 +174,7 @@ def bound_dense(X: Any, radius: float, intercept: bool, usable: Mask) -> Stored:
             _clip_dense(rows, radius, usable[span])
             stored[span] = rows
             rows[:] = stored[span]
-            require_short(np.einsum("ij,ij->i", rows, rows), radius)
+            require_short(row_dots(rows, rows), radius)
     return stored
 
 
@@ -184,7 +184,7 @@ def _clip_dense(rows: Matrix, radius: float, usable: Mask) -> None:
     rows[~usable] = 0.0
     largest[~usable] = 0.0
     unit = rows / np.where(largest > 0.0, largest, 1.0)[:, None]
-    reach, long = lengths_within(largest, np.einsum("ij,ij->i", unit, unit), radius)
+    reach, long = lengths_within(largest, row_dots(unit, unit), radius)
     rows[long] = unit[long] * reach[long, None]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Matrix, Vector, row_dots
 
 _BLOCK = 8192
 
@@ -59,7 +59,7 @@ def row_products(X: Any, weights: Matrix) -> Matrix:
     for start in range(0, X.shape[0], _BLOCK):
         rows = np.array(X[start : start + _BLOCK], dtype=np.float64, order="C")
         for output, vector in enumerate(np.ascontiguousarray(weights)):
-            products[start : start + _BLOCK, output] = np.einsum("ij,j->i", rows, vector)
+            products[start : start + _BLOCK, output] = row_dots(rows, vector)
     return products
 
 

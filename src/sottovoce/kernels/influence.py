@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Matrix, Vector, row_dots
 from sottovoce.data.blocks import Block
 from sottovoce.data.rows import Rows
 from sottovoce.kernels.passes import sum_blocks
@@ -83,7 +83,7 @@ def _measure_for(rows: Rows, preconditioner: Preconditioner) -> Callable[[Any], 
 
 
 def _row_squares(z: Matrix) -> Vector:
-    return np.asarray(np.einsum("ij,ij->i", z, z))
+    return row_dots(z, z)
 
 
 def _sparse(features: Any, preconditioner: Preconditioner) -> Vector:

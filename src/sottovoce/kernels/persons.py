@@ -41,7 +41,7 @@ def softmax_score_moment(rows: Rows, persons: Persons, weights: Matrix, limit: f
     longer than `limit`."""
 
     def factors(block: Block) -> Matrix:
-        held = residuals(block, weights, limit)
+        held = residuals(rows, block, weights, limit)
         return held if block.weights is None else held * block.weights
 
     return _moment(rows, persons, weights.size, factors)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy import sparse
 
-from sottovoce.arrays import Matrix, Vector
+from sottovoce.arrays import Matrix, Vector, row_dots
 from sottovoce.data.compact import Compact
 from sottovoce.data.rows import Rows
 from sottovoce.trusted.compiling import is_compiled
@@ -98,7 +98,7 @@ class RowwiseView(WideView):
 
     def times(self, w: Any) -> Any:
         columns = np.atleast_2d(np.ascontiguousarray(w.T))
-        found = np.stack([np.einsum("ij,j->i", self._wide, column) for column in columns])
+        found = np.stack([row_dots(self._wide, column) for column in columns])
         return found[0] if w.ndim == 1 else found.T
 
 

@@ -81,7 +81,7 @@ def shortened(chances: Matrix, codes: Codes, limit: float) -> Matrix:
     """p_i - e_y for each column of probabilities, in place, no longer than `limit`: an error in what stands
     for p makes an answer wrong, and no contribution longer."""
     chances[codes, np.arange(codes.size)] -= 1.0
-    lengths = np.sqrt(np.einsum("ki,ki->i", chances, chances))
+    lengths = np.sqrt(np.square(chances).sum(axis=0))
     chances[:, ~(lengths < np.inf)] = 0.0
     chances *= limit / np.fmax(lengths, max(limit, 1e-300))
     return chances
@@ -120,9 +120,9 @@ def score_moment(rows: Rows, weights: Matrix, limit: float) -> Matrix:
     return _outer(rows, weights, pairs, prepared)
 
 
-def residuals(block: Block, weights: Matrix, limit: float) -> Matrix:
+def residuals(rows: Rows, block: Block, weights: Matrix, limit: float) -> Matrix:
     """p_i - e_y for each row of a block, no longer than `limit`, class by class."""
-    chances = _scores(double(block.features), weights)
+    chances = _scores(_reader(rows)(block.features), weights)
     probabilities(chances)
     return shortened(chances, _codes(block.targets), limit)
 
@@ -135,11 +135,11 @@ def _outer(
 ) -> Matrix:
     """sum of f_i (x) x_i x_i', f_i a symmetric matrix of the classes given entry by entry, from what is
     `prepared` of the probabilities."""
-    classes, dim = weights.shape
+    (classes, dim), read = weights.shape, _reader(rows)
 
     def add(_: int, block: Block, total: Matrix) -> None:
+        chances = _scores(read(block.features), weights)
         wide = double(block.features)
-        chances = _scores(wide, weights)
         probabilities(chances)
         held = prepared(block, chances)
         for j in range(classes):
@@ -183,7 +183,7 @@ def _drops(marks: Vector, here: Matrix, moves: Matrix, codes: Codes, steepest: f
     length of the move; a difference that is no number is 0."""
     with np.errstate(invalid="ignore", over="ignore"):
         drops = marks - losses(here + moves, codes)
-        most = steepest * np.sqrt(np.einsum("ki,ki->i", moves, moves))
+        most = steepest * np.sqrt(np.square(moves).sum(axis=0))
     drops[np.isnan(drops)] = 0.0
     return np.clip(drops, -most, most, out=drops)
 
@@ -232,9 +232,10 @@ def probabilities(scores: Matrix) -> tuple[Vector, Vector]:
 
 
 def _reader(rows: Rows) -> Callable[[Any], Any]:
-    """How a block is read: as float64 rows, but compact ones in compiled code where they are."""
+    """How a block is read: as float64 rows, but compact ones in compiled code where they are, and those whose
+    place is private in a way that rounds each by itself."""
     compact = rows.layout is not None and is_compiled(rows.entries)
-    return view_for(rows) if compact else double
+    return view_for(rows) if compact or rows.expected is not None else double
 
 
 def _scores(wide: Any, weights: Matrix) -> Matrix:

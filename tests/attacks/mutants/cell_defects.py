@@ -76,7 +76,7 @@ READING = (
     Mutant(
         "scores depend on the number of rows",
         "estimators.unit_ball:row_products",
-        "np.einsum('ij,j->i', rows, vector)",
+        "row_dots(rows, vector)",
         "rows @ vector",
         LAYOUT,
     ),

@@ -43,6 +43,20 @@ NEIGHBOURS = (
         f"{ROWS} -k a_batch_of_persons",
     ),
     Mutant(
+        "a long row is split by where it stands",
+        "arrays:row_dots",
+        "np.matmul(rows[:, None, :], with_each[..., None])[:, 0, 0]",
+        "np.einsum('ij,j->i' if with_each.ndim == 1 else 'ij,ij->i', rows, with_each)",
+        f"{ROWS} -k of_the_row_alone",
+    ),
+    Mutant(
+        "classes of a person's row scored by its place in a block",
+        "kernels.softmax:_reader",
+        "compact or rows.expected is not None",
+        "compact",
+        f"{ROWS} -k softmax_says",
+    ),
+    Mutant(
         "a ledger takes either relation",
         "accounting.ledger:Ledger._require_counted_alike",
         "run.budget.relation is not self.relation",
