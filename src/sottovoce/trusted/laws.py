@@ -137,8 +137,8 @@ class Law:
         return out
 
     def _one_by_one(self, t: Vector, y: Vector) -> Vector:
-        """One record after another; a law that fails for some t, in whatever way, is no number there, and nobody
-        is told: a root of a negative number is complex, which no array of floats takes."""
+        """One record after another; a law that fails for some t, however it fails, is no number there: a root
+        of a negative number is complex, which no array of floats takes."""
         out = np.full((3, t.size), math.nan)
         with np.errstate(all="ignore"):
             for i, (here, label) in enumerate(zip(t.tolist(), y.tolist(), strict=True)):
