@@ -22,9 +22,11 @@ import sottovoce as sv
 from sottovoce import evaluation
 from sottovoce.accounting.relations import Relation
 from sottovoce.data.schema import Schema
+from sottovoce.estimators.held_out import Split
 from sottovoce.methods.registry import METHODS
 from sottovoce.models.softmax import SoftmaxRisk
 from sottovoce.queries import Preconditioner
+from sottovoce.queries.residuals import ResidualBands
 from tests.attacks import test_neighbours as climbs
 from tests.attacks.defects.watching import (
     asked,
@@ -48,6 +50,7 @@ LOSSES: dict[str, Any] = {
     "log-cosh": sv.losses.LogCosh(),
     "poisson": sv.losses.Poisson(3.0),
 }
+NAMES = (*climbs.NAMES, "residual bands")
 CANDIDATES = 7
 ASKED = 5
 
@@ -61,15 +64,19 @@ def queries(seed: int) -> str:
     relation = list(Relation)[(seed // len(LOSSES)) % 2]
     kind = climbs.KINDS[int(draw.integers(len(climbs.KINDS)))]
     form = FORMS[int(draw.choice(len(FORMS), p=[0.5, 0.15, 0.15, 0.2]))]
-    names = [str(name) for name in draw.permutation(climbs.NAMES)[:ASKED]]
+    names = [str(name) for name in draw.permutation(NAMES)[:ASKED]]
     choice = climbs.decoded(draw.normal(size=80), _like(loss), kind)
     held = [_records(draw, loss, choice, place) for place in range(CANDIDATES)]
+
+    def query(name: str, problem: Any) -> Any:
+        return ResidualBands(choice.u) if name == "residual bands" else choice.query(name, problem)
+
     with kernels("compiled" if form == "compiled" else "reference"):
         null, *logs = (
             asked(
                 names,
                 lambda one=one: _risk(loss, one, choice.preconditioner, form),
-                choice.query,
+                query,
                 relation,
                 seed,
             )
@@ -174,42 +181,73 @@ def estimators(name: str, seed: int) -> str:
     return coupled(lambda: fitted(X, y), lambda: fitted(other_X, other_y), seed)
 
 
-def searches(name: str, seed: int) -> str:
+def searches(name: str, seed: int, persons: bool) -> str:
+    """Neighbours that anyone may be, and those who were held out with the other label: every candidate's
+    merit goes from one end to the other, and nothing else is asked of them."""
     estimator, grid, table = SEARCHES[name]
     X, y, other_X, other_y = arrays(seed)
+    keys = np.arange(len(y)) // 2 if persons else None
+    test = Split.of(len(y), 0.2, keys, None, Relation.REPLACE_ONE, simulate=0).test
 
     def searched(X: Any, y: Any) -> list[bytes]:
+        unit = "record" if keys is None else "person"
         with identity():
-            account = sv.Ledger(sv.Budget(5.0, 1e-4))
+            account = sv.Ledger(sv.Budget(5.0, 1e-4), unit=unit)
             found = sv.PrivateSearch(estimator(), grid, epsilon=4.0, delta=1e-5, simulate=0, ledger=account)
-            found = found.fit(table(X), y)
+            found = found.fit(table(X), y, groups=keys)
         charges = [repr(replace(grant, id="", run_id="")).encode() for grant in account.history]
         return [repr(found.best_params_).encode(), found.predict(table(np.eye(3))).tobytes(), *charges]
 
-    return coupled(lambda: searched(X, y), lambda: searched(other_X, other_y), seed)
+    mine = np.flatnonzero(test)[: 2 if persons else 1]
+    turned = y.copy()
+    turned[mine] = -y[mine]
+    found = [coupled(lambda: searched(X, y), lambda: searched(X, turned), seed)]
+    if not persons:
+        found.append(coupled(lambda: searched(X, y), lambda: searched(other_X, other_y), seed))
+    return " ".join(found)
 
 
-def figures(name: str, seed: int) -> str:
-    """Neighbours in which one record gets the other label, the opposite row or both: some of them move a
-    merit from one end to the other, whatever the model says of the record."""
+FIGURED = {**FIGURES, "area": evaluation.auc}
+"""Every figure by itself, and all together."""
+
+WHOSE = ("records", "persons", "persons who leave")
+
+
+def figures(name: str, whose: str, seed: int) -> str:
+    """Neighbours in which one record, or all of a person's, gets the other label, the opposite row or both:
+    some of them move a merit from one end to the other, whatever the model says of the record. Or a person
+    has no rows at all."""
     X, y, other_X, other_y = arrays(seed)
     kind = "regressor" if name == "absolute error" else "classifier"
     model = ESTIMATORS[kind]().fit(X, y)
+    leaves = whose == "persons who leave"
+    relation = Relation.ZERO_OUT if leaves else Relation.REPLACE_ONE
+    keys, mine = np.arange(len(y)) // 2, 1 if whose == "records" else 2
+    corners = list(itertools.product((9.0, -9.0), (1, -1)))
+    held = [[corner] * mine for corner in corners]
+    if mine > 1:
+        held += [[corners[0], corners[3]], [corners[1], corners[2]]]
 
     def measured(X: Any, y: Any) -> Any:
-        return FIGURES[name](model, X, y, budget=sv.Budget(1.0, 1e-5), simulate=0)
+        budget = sv.Budget(1.0, 1e-5, relation)
+        people: dict[str, Any] = {} if whose == "records" else {"groups": keys[len(keys) - len(y) :]}
+        if leaves:
+            people["persons"] = 60
+        return FIGURED[name](model, X, y, budget=budget, simulate=0, **people)
 
-    def with_record(place: int, side: float, label: int) -> tuple[Any, Any]:
-        rows, labels = X.copy(), y.copy()
-        rows[place], labels[place] = side * np.sign(model.coef_).ravel(), label
-        return rows, labels
+    def with_rows(place: int, rows: list[tuple[float, int]]) -> tuple[Any, Any]:
+        changed_X, changed_y = X.copy(), y.copy()
+        for row, (side, label) in enumerate(rows, place):
+            changed_X[row], changed_y[row] = side * np.sign(model.coef_).ravel(), label
+        return changed_X, changed_y
 
-    found = [coupled(lambda: measured(X, y), lambda: measured(other_X, other_y), seed)]
-    for place in range(2):
-        held = [with_record(place, *each) for each in itertools.product((9.0, -9.0), (1, -1))]
-        for one, two in itertools.pairwise(held):
-            found.append(coupled(partial(measured, *one), partial(measured, *two), seed))
-    return " ".join(found)
+    if leaves:
+        pairs = [(with_rows(0, rows), (X[2:], y[2:])) for rows in held]
+    else:
+        pairs = [((X, y), (other_X, other_y))] if whose == "records" else []
+        for place in (0, 1) if whose == "records" else (0,):
+            pairs += itertools.pairwise(with_rows(place, rows) for rows in held)
+    return " ".join(coupled(partial(measured, *one), partial(measured, *two), seed) for one, two in pairs)
 
 
 COLUMNS: dict[str, Any] = {
@@ -295,9 +333,12 @@ def cases(many: bool = True) -> dict[str, Case]:
     for name in ESTIMATORS if many else ():
         found |= {f"estimator {name} {seed}": partial(estimators, name, seed) for seed in range(1)}
     for name in ("three classes", "pipeline") if many else ():
-        found[f"search {name}"] = partial(searches, name, 1)
-    for name in FIGURES if many else ("absolute error",):
-        found[f"figure {name}"] = partial(figures, name, 0)
+        for persons in (False, True):
+            found[f"search {name} by {'persons' if persons else 'records'}"] = partial(
+                searches, name, 1, persons
+            )
+    for name, whose in itertools.product(FIGURED, WHOSE) if many else (("absolute error", "records"),):
+        found[f"figure {name} of {whose}"] = partial(figures, name, whose, 0)
     if many and find_spec("torch") is not None:
         from tests.attacks.defects import modules
 

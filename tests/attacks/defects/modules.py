@@ -29,9 +29,12 @@ NAMES = (
     ),
     *("line search", "value", "clipped gradient", "gradient bands"),
 )
-ASKED, CANDIDATES = 4, 4
-COUNT = 12
+ASKED, CANDIDATES = 4, 2
+COUNT = 18
 """Attacks by queries: every kind of module, record or person, and both relations."""
+
+CURVED = ("hessian", "curvature product", "eigenvalue")
+"""Always asked of the one module whose curvature takes both signs, in turn."""
 
 
 def _first(outputs: Any, targets: Any) -> Any:
@@ -39,12 +42,12 @@ def _first(outputs: Any, targets: Any) -> Any:
 
 
 def _risk(kind: str, one: Any, persons: bool) -> Any:
-    """One example, or a person with two, among others; None for a person without any."""
+    """One example, or a person with two that are alike, among others; None for a person without any."""
     X, y = models.phase_data(4, climbs.COLUMNS, seed=1)
     keys = np.arange(1, 5)
     if one is not None:
-        mine = np.array([one[0], -one[0] / 2] if persons else [one[0]])
-        X, y = np.vstack([mine, X]), np.concatenate([[one[1], 1.0][: len(mine)], y])
+        mine = np.stack([one[0]] * (2 if persons else 1))
+        X, y = np.vstack([mine, X]), np.concatenate([[one[1]] * len(mine), y])
         keys = np.append(np.zeros(len(mine), dtype=int), keys)
     chain = nn.Sequential(nn.Linear(climbs.COLUMNS, 1, bias=False, dtype=torch.float64))
     module, loss = {
@@ -58,16 +61,21 @@ def _risk(kind: str, one: Any, persons: bool) -> Any:
 
 
 def queries(seed: int) -> str:
-    """Examples that could stand in one place, hostile ones among them: every two of them are neighbours."""
+    """Examples that could stand in one place, hostile ones among them: every two of them are neighbours.
+
+    Two differ in their label alone, which is so far off that terms, curvature and falls change their sign."""
     torch.set_num_threads(1)
     draw = np.random.default_rng([seed, 31])
     kind = ("squared", "linear", "layers")[seed % 3]
     persons = bool((seed // 3) % 2)
     relation = list(Relation)[(seed // 6) % 2] if persons else Relation.REPLACE_ONE
     names = [str(name) for name in draw.permutation(NAMES)[:ASKED]]
+    if kind == "squared":
+        names[0] = CURVED[(seed // 3) % len(CURVED)]
     choice = climbs.decoded(draw.normal(size=80), "residual", None)
     sizes = draw.choice([1.0, 1e3, 1e160, np.nan], CANDIDATES) * draw.choice([-1.0, 1.0], CANDIDATES)
-    held = [(size * choice.u, float(draw.choice([1.0, -1.0, 1e3]))) for size in sizes]
+    held = [(choice.u, 1e3), (choice.u, -1e3)]
+    held += [(size * choice.u, float(draw.choice([1.0, -1.0, 1e3]))) for size in sizes]
 
     def query(name: str, problem: Any) -> Any:
         if name == "clipped gradient":

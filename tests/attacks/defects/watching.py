@@ -20,7 +20,7 @@ from sottovoce.accounting import Budget, Ledger
 from sottovoce.accounting.relations import Relation
 from sottovoce.accounting.run import Run
 from sottovoce.errors import DataError, LedgerError
-from sottovoce.privacy.counting import STEPS, CountOracle
+from sottovoce.privacy.counting import CountOracle
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 
@@ -73,9 +73,14 @@ class Watch:
         self.log.append(("laplace", repr((sensitivity, epsilon)), None))
         return self._noise.laplace(sensitivity, epsilon)
 
-    def best(self, choose: Callable[[list[int]], int], scores: list[int], sensitivity: int) -> int:
-        self.log.append(("selection", repr(sensitivity), np.array(scores, dtype=np.float64)))
+    def best(self, choose: Callable[[list[int]], int], scores: list[int], relation: Relation) -> int:
+        """Whichever noise is drawn, scores may move by what it hides: by half of it where a record may raise
+        one score and lower another, as it may when it is replaced."""
+        before = len(self.log)
         drawn = choose(scores)
+        hidden = min((_first(said) for kind, said, _ in self.log[before:] if kind == "laplace"), default=0.0)
+        moves = hidden / relation.distance(diameter=2.0, norm=1.0)
+        self.log.append(("selection", repr((moves,)), np.array(scores, dtype=np.float64)))
         return self._released(lambda: drawn)
 
     def _released(self, drawn: Callable[[], Any]) -> Any:
@@ -99,7 +104,7 @@ def watching(watch: Watch) -> Iterator[None]:
         return grant
 
     def chosen(oracle: CountOracle, scores: Sequence[int], epsilon: float) -> int:
-        return watch.best(lambda scores: noisiest(oracle, scores, epsilon), list(scores), STEPS)
+        return watch.best(lambda scores: noisiest(oracle, scores, epsilon), list(scores), oracle.relation)
 
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(CountOracle, "_noisiest", chosen))
@@ -145,8 +150,13 @@ def require_close(one: list[tuple[str, Any, Any]], two: list[tuple[str, Any, Any
             if here.shape != there.shape:
                 raise Broken("neighbours are compared another number of times")
             moved = np.max(np.abs(here - there), initial=0.0)
-            worst = max(worst, _ratio(moved, float(said.strip("()").partition(",")[0])))
+            worst = max(worst, _ratio(moved, _first(said)))
     return worst
+
+
+def _first(said: str) -> float:
+    """The first number of several."""
+    return float(said.strip("()").partition(",")[0])
 
 
 def _number(said: str, name: str) -> float:
@@ -156,6 +166,8 @@ def _number(said: str, name: str) -> float:
 
 
 def _ratio(moved: Any, charged: float) -> float:
+    if not charged:
+        return math.inf if moved else 0.0
     return float(moved) / (charged * ROUNDED) if math.isfinite(float(moved)) else math.inf
 
 
