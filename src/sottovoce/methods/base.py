@@ -264,3 +264,19 @@ class Method(ABC):
     @abstractmethod
     def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         """Spend at most what `ask` allows and return a point, why it stopped, and a certificate."""
+
+
+def require_shares(method: Method, *names: str) -> None:
+    """Refuse parts of the budget that leave less than half of it for the rest."""
+    for name in names:
+        if not 0.0 < getattr(method, name) < 0.5:
+            raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
+
+
+def require_relaxation(relaxation: float) -> None:
+    """Refuse steps longer than twice those of a majorizer."""
+    if not 0.0 < relaxation < 2.0:
+        raise ParameterError(
+            "relaxation must lie strictly between 0 and 2, else steps need not descend.",
+            argument="relaxation",
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from sottovoce.accounting.events import Draw, QueryKind, SubsampledGaussianEvent
 from sottovoce.accounting.renyi.exchange import rho_published
 from sottovoce.errors import BudgetExceeded, ParameterError
-from sottovoce.methods.base import Goal, Method, Rule, State, follow
+from sottovoce.methods.base import Goal, Method, Rule, State, follow, require_shares
 from sottovoce.methods.curvature import curvature_of
 from sottovoce.methods.measurement import measure
 from sottovoce.methods.noise_propagation import StepNoise
@@ -67,9 +67,7 @@ class BatchDescent(Method):
     def __post_init__(self) -> None:
         if self.steps < 1 or self.looks < 1 or self.look_batch < 1:
             raise ParameterError("steps, looks and look_batch must be at least 1.", argument="steps")
-        for name in ("look_share", "measure_share"):
-            if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
+        require_shares(self, "look_share", "measure_share")
         if not (0.0 < self.fraction <= 1.0 and 0.0 <= self.momentum < 1.0):
             raise ParameterError("fraction lies in (0, 1] and momentum in [0, 1).")
         if not (isinstance(self.step_size, StepSize) and 0.0 < self.passes < math.inf):

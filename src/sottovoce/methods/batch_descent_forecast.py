@@ -33,7 +33,7 @@ class BatchForecaster(Forecaster):
         batch = dry_run.prices.batched(self._size(dry_run))
         noise = math.hypot(step.norm, batch.sampling(Gradient(dry_run.far)))
         left = noise * math.sqrt(1.0 - self.method.momentum)
-        found = bound_at_the_end(dry_run, self._levels(dry_run), end, left)
+        found = bound_at_the_end(dry_run, self._levels(dry_run).at_the_end().gradient, end, left)
         return self.curvature(dry_run) <= tolerance.curvature and found <= tolerance.gradient
 
     def curvature(self, dry_run: DryRun) -> float:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from sottovoce.errors import ParameterError
-from sottovoce.methods.base import Evidence, Goal, Method, Rule, State, follow
+from sottovoce.methods.base import (
+    Evidence,
+    Goal,
+    Method,
+    Rule,
+    State,
+    follow,
+    require_relaxation,
+    require_shares,
+)
 from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import CubicModel
 from sottovoce.methods.measurement import curvature_in_doubt, measure, queries
@@ -70,14 +79,8 @@ class Cubic(Method):
                 "ladder must hold factors strictly between 0 and 1, for example (1/64, 1/4).",
                 argument="ladder",
             )
-        for name in ("hessian_share", "trials_share", "measure_share", "fraction"):
-            if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
-        if not 0.0 < self.relaxation < 2.0:
-            raise ParameterError(
-                "relaxation must lie strictly between 0 and 2, else steps need not descend.",
-                argument="relaxation",
-            )
+        require_shares(self, "hessian_share", "trials_share", "measure_share", "fraction")
+        require_relaxation(self.relaxation)
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.cubic_forecast import CubicForecaster

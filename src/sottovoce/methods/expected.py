@@ -104,9 +104,9 @@ def measurements(dry_run: DryRun, levels: Levels, left: int, curvature: int) -> 
     return asked
 
 
-def bound_at_the_end(dry_run: DryRun, levels: Levels, asked: list[QueryNoise], length: float) -> float:
-    """What these queries certify of a gradient of this length."""
-    level, (gradient, *others) = levels.at_the_end().gradient, asked
+def bound_at_the_end(dry_run: DryRun, level: float, asked: list[QueryNoise], length: float) -> float:
+    """What these queries certify, at that level, of a gradient of this length."""
+    gradient, *others = asked
     for other in others:
         if other.query == GradientNorm.kind:
             return length + scalar_margin(other.scale, level)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, final
 
 from sottovoce.methods.adapt.coordinates import sharing
 from sottovoce.methods.adapt.descent import share
-from sottovoce.methods.expected import gradients, measurements, shown
+from sottovoce.methods.expected import bound_at_the_end, gradients, measurements, shown
 from sottovoce.methods.forecast import Costs, MeasuredForecaster
 from sottovoce.methods.measurement import curvature_in_doubt
-from sottovoce.queries import ColumnMoments, GradientNorm, Gram, Hessian
-from sottovoce.results.certificate import norm_bound, scalar_margin
+from sottovoce.queries import ColumnMoments, Gram, Hessian
 
 if TYPE_CHECKING:
     from sottovoce.methods.forecast import QueryNoise
@@ -55,12 +54,8 @@ class LearnedForecaster(MeasuredForecaster):
     def bound(self, dry_run: DryRun) -> float:
         """What the measurement certifies where half the noise of the best step is left."""
         level = self.method.levels(dry_run.problem, dry_run.goal).gradient
-        gradient, *others = self._measured(dry_run)
         length = _LEFT * gradients(dry_run, self._steps(dry_run)).norm
-        for other in others:
-            if other.query == GradientNorm.kind:
-                return length + scalar_margin(other.scale, level)
-        return norm_bound(math.hypot(length, gradient.norm), gradient.scale, dry_run.problem.dim, level)[0]
+        return bound_at_the_end(dry_run, level, self._measured(dry_run), length)
 
     def _measured(self, dry_run: DryRun) -> list[QueryNoise]:
         levels = self.method.levels(dry_run.problem, dry_run.goal)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.adaptive_damping import adaptive_damping
-from sottovoce.methods.base import Goal, Method, Rule, State, follow
+from sottovoce.methods.base import Goal, Method, Rule, State, follow, require_relaxation, require_shares
 from sottovoce.methods.budget_schedule import BudgetSchedule, Growing, Tracking
 from sottovoce.methods.cubic_model import minimize_cubic
 from sottovoce.methods.designs import Designer
@@ -60,14 +60,8 @@ class Majorize(Method):
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise ParameterError("steps must be at least 1.", argument="steps")
-        for name in ("gram_share", "curvature_share", "measure_share"):
-            if not 0.0 < getattr(self, name) < 0.5:
-                raise ParameterError(f"{name} must lie strictly between 0 and 0.5.", argument=name)
-        if not 0.0 < self.relaxation < 2.0:
-            raise ParameterError(
-                "relaxation must lie strictly between 0 and 2, else steps need not descend.",
-                argument="relaxation",
-            )
+        require_shares(self, "gram_share", "curvature_share", "measure_share")
+        require_relaxation(self.relaxation)
 
     def forecaster(self) -> Forecaster:
         from sottovoce.methods.majorize_forecast import MajorizeForecaster

@@ -12,7 +12,7 @@ from scipy import special
 
 from sottovoce.errors import BudgetExceeded, ParameterError
 from sottovoce.methods.adaptive_damping import adaptive_damping
-from sottovoce.methods.base import Goal, Method, Rule, State, follow
+from sottovoce.methods.base import Goal, Method, Rule, State, follow, require_relaxation
 from sottovoce.methods.designs import Design, Designer
 from sottovoce.methods.measurement import curvature_in_doubt, measure
 from sottovoce.results.certificate import Levels
@@ -75,11 +75,7 @@ class SettlingMethod(Method):
         for name in ("gram_share", "curvature_share", "measure_share"):
             if not 0.0 < getattr(self, name) <= 0.2:
                 raise ParameterError(f"{name} must be above 0 and at most 0.2.", argument=name)
-        if not 0.0 < self.relaxation < 2.0:
-            raise ParameterError(
-                "relaxation must lie strictly between 0 and 2, else steps need not descend.",
-                argument="relaxation",
-            )
+        require_relaxation(self.relaxation)
 
     @abstractmethod
     def rule(self, majorizer: Majorized, units: int) -> SettlingRule:

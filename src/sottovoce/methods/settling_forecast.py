@@ -42,9 +42,9 @@ class SettlingForecaster(MeasuredForecaster):
         return Costs(steps=self.method.steps, noise=noise, majorizer=design.shape.value)
 
     def bound(self, dry_run: DryRun) -> float:
-        levels = self.method.levels(dry_run.problem, dry_run.goal)
+        level = self.method.levels(dry_run.problem, dry_run.goal).at_the_end().gradient
         length = self.method.left * self._steps(dry_run)[0].norm
-        return bound_at_the_end(dry_run, levels, self._measured(dry_run), length)
+        return bound_at_the_end(dry_run, level, self._measured(dry_run), length)
 
     def _steps(self, dry_run: DryRun) -> list[QueryNoise]:
         aside = self._aside(dry_run)
