@@ -58,30 +58,43 @@ def minimize(
 ) -> Result:
     """Minimize `risk` with (epsilon, delta)-differential privacy for neighbours under the budget's relation.
 
-    `method="auto"` chooses from public facts alone and says why in `result.choice`. With `tolerance` the
-    run stops at the first point it can certify; with None it spends the whole budget on a good model.
-    `start` is data-independent weights (by default zeros, or a module's own parameters), or a
-    Result charged to the same ledger; the guarantee then covers that result too, and all it started from.
-    `start=result.weights` is known for what it is and treated alike, but a copy of it, weights that went
-    through arithmetic, a file or a module's parameters are not: then the stated guarantee is false unless
-    they come from other records. `ledger` charges a budget shared by several runs; without one, two
-    calls compose: their epsilons and deltas add up at worst, and nothing here keeps count. `simulate` seeds
-    the noise: reproducible, not private, and flagged so. `calibration="published"` uses the constants and
-    sensitivities of Gao & Wright, for their methods and only where they are private; "tight" uses the
-    smallest known. `inference` is the part of the budget kept for the end: a gradient, a Hessian and
-    second moments of scores, from which `result.summary()` makes standard errors, tests and intervals;
-    an `Inference` says so too, and whether they are to hold where the model does not. `purpose` is told in
-    the ledger's history.
-
     A run sets its whole budget aside in the ledger until it ends, and is refused where another holds it. With
-    a ledger file, answers are written down beside it as they come: `resume` goes on with a run that was
-    interrupted, by its identity, under the same arguments and whatever `declared` adds to them, without
-    paying or drawing anything twice; `Resume(run, further=False)` makes the best model its answers allow.
+    a ledger file, answers are written down beside it as they come.
 
     Formal guarantee: the weights, trace, certificate and stop reason together are (epsilon, delta)-DP under
     replacement of one record by any other valid record (with relation="zero-out": by a null record, which
     counts 0 in every sum), n, shapes, bounds and all arguments being public; with a Result to start from,
-    they and all that its runs released are `result.guarantee`-DP."""
+    they and all that its runs released are `result.guarantee`-DP.
+
+    Args:
+        risk: What is minimized, over records that were bounded at the door.
+        budget: The promise.
+        method: A name or a method object. "auto" chooses from public facts alone and says why in
+            `result.choice`.
+        tolerance: The run stops at the first point that it can certify for this; with None it spends the
+            whole budget on a good model.
+        start: Data-independent weights (by default zeros, or a module's own parameters), or a Result charged
+            to the same ledger; the guarantee then covers that result too, and all it started from.
+            `start=result.weights` is known for what it is and treated alike, but a copy of it, weights that
+            went through arithmetic, a file or a module's parameters are not: then the stated guarantee is
+            false unless they come from other records.
+        ledger: Charges a budget shared by several runs; without one, two calls compose: their epsilons and
+            deltas add up at worst, and nothing here keeps count.
+        simulate: Seeds the noise: reproducible, not private, and flagged so.
+        confidence: Of what the certificate states.
+        calibration: "published" uses the constants and sensitivities of Gao & Wright, for their methods and
+            only where they are private; "tight" uses the smallest known.
+        inference: The part of the budget kept for the end: a gradient, a Hessian and second moments of
+            scores, from which `result.summary()` makes standard errors, tests and intervals. An `Inference`
+            says so too, and whether they are to hold where the model does not.
+        purpose: What the ledger's history says of the run.
+        progress: Whether a bar shows how far training is.
+        resume: Goes on with a run of a ledger file that was interrupted, by its identity, under the same
+            arguments and whatever `declared` adds to them: nothing is paid or drawn twice.
+            `Resume(run, further=False)` makes the best model that its answers allow.
+        declared: Public facts besides the arguments that a run must have in common with the one it goes on
+            with.
+    """
     if not isinstance(budget, Budget):
         raise ParameterError(
             "budget must be a Budget, for example Budget(epsilon=1.0, delta=1e-6).", argument="budget"

@@ -176,16 +176,33 @@ def plan(
 ) -> Plan:
     """Forecast a run from what is public: noise of every query, steps, and what can be certified.
 
-    `dim` is the width of a row, the intercept included; with three or more `classes` (softmax, the loss is
-    then "logistic") each class has as many weights. With a `tolerance` the plan says whether it is within
-    reach, how many records it takes, and which wish nearby would do; without one, a method that needs a
-    tolerance is planned for the smallest it can expect to reach. `timed=False` skips the timing probe.
-    With `inference`, the part of the budget for standard errors, the plan says which to expect, and with
-    `effect`, per standard deviation of a column, how many records or which epsilon would show it. With a
-    `schema` it says so of every coefficient, and n counts persons if the schema names them.
-
-    `accuracy` and `auc` are wanted of the model, where one without privacy has `without_privacy`, and
-    `standard_error` of columns, {"age": 0.05}: the plan says which epsilon is expected to reach them."""
+    Args:
+        n: How many records there are, or persons if the schema names them.
+        dim: The width of a row, the intercept included.
+        loss: As for the fit.
+        budget: The promise.
+        regularizer: None unless given.
+        method: As for `minimize`.
+        radius: The bound on the length of a row.
+        classes: With three or more (softmax, the loss is then "logistic") each class has as many weights.
+        tolerance: The plan says whether it is within reach, how many records it takes, and which wish nearby
+            would do. Without one, a method that needs a tolerance is planned for the smallest that it can
+            expect to reach.
+        confidence: As for `minimize`.
+        calibration: As for `minimize`.
+        target: The declared range of a number to be predicted.
+        intercept: Whether rows carry one.
+        nonzeros: The most entries other than 0 in a row, where that is declared.
+        timed: False skips the timing probe.
+        inference: The part of the budget for standard errors: the plan says which to expect.
+        effect: Per standard deviation of a column: with `inference` the plan says how many records or which
+            epsilon would show it.
+        schema: The plan speaks of every coefficient by itself.
+        accuracy: Wanted of the model: the plan says which epsilon is expected to reach it.
+        auc: As `accuracy`.
+        without_privacy: What a model without privacy has of the accuracy, or area, that is wanted.
+        standard_error: Wanted of columns, {"age": 0.05}: as `accuracy`.
+    """
     from sottovoce.planning.timing import ProblemShape
 
     if not isinstance(n, int) or not isinstance(dim, int) or n < 1 or dim < 1:
