@@ -283,6 +283,20 @@ def test_a_preconditioner_with_a_wrong_norm_is_measured_again(relation: str) -> 
     require_harmless(lambda row: risk_over(Logistic(), row, lying()), relation)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_shrinkage_with_a_wrong_norm_is_measured_again(relation: str) -> None:
+    """As long a row as the shrinkage says would have no influence."""
+
+    def lying() -> Preconditioner:
+        shrinkage = preconditioners.LowRankShrinkage(np.array([[1.0], [-0.5]]), np.array([0.5]))
+        preconditioner = Preconditioner(scale=np.array([3.0, 0.5]), cap=100.0, shrinkage=shrinkage)
+        assert preconditioner.shrinkage is not None
+        preconditioner.shrinkage.__dict__.update(norm=1e-3, stretch=1e-3)
+        return preconditioner
+
+    require_harmless(lambda row: risk_over(Logistic(), row, lying()), relation)
+
+
 def test_a_preconditioner_of_another_kind_is_refused() -> None:
     class Shorter(preconditioners.Preconditioner):  # type: ignore[misc]
         def to_coordinates(self, gradient: np.ndarray) -> np.ndarray:

@@ -62,13 +62,14 @@ class Preconditioner:
             object.__setattr__(self, "turn", _sealed(turn))
         if self.shrinkage is not None:
             self._require_fitting(self.shrinkage)
+            object.__setattr__(self, "shrinkage", replace(self.shrinkage))
 
     def rebuilt(self) -> Preconditioner:
         """The same coordinates, every number derived from them computed anew."""
         return replace(self)
 
     def _require_fitting(self, shrinkage: LowRankShrinkage) -> None:
-        if not isinstance(shrinkage, LowRankShrinkage) or shrinkage.columns != self.columns:
+        if type(shrinkage) is not LowRankShrinkage or shrinkage.columns != self.columns:
             raise ParameterError(
                 f"shrinkage must be a LowRankShrinkage of {self.columns} columns.", argument="shrinkage"
             )

@@ -478,6 +478,13 @@ PASSES = (
         f"{LIES} -k wrong_norm",
     ),
     Mutant(
+        "a shrinkage believed",
+        "queries.preconditioner:Preconditioner.__post_init__",
+        "object.__setattr__(self, 'shrinkage', replace(self.shrinkage))",
+        "",
+        f"{LIES} -k shrinkage_with_a_wrong_norm",
+    ),
+    Mutant(
         "energy without its ceiling in the charge",
         "kernels.sums:RowSums.facts",
         "weight * preconditioner.ceiling * preconditioner.cap ** 2",
