@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,17 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import norm
 
 import sottovoce as sv
-from sottovoce.accounting import Gdp, Preset, Relation
+from sottovoce.accounting import Budget, Gdp, Preset, Relation
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import composed_under
+from sottovoce.evaluation.holdout import together
 from sottovoce.methods.paper.gap import MeasuredGap
 from sottovoce.methods.registry import by_name
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.report import render
+from sottovoce.report.words import methods
+from sottovoce.results.certificate import Certificate
 
 R, Z = Relation.REPLACE_ONE, Relation.ZERO_OUT
 RECORD: dict[str, Any] = {}
@@ -289,6 +295,64 @@ def test_a_file_that_does_not_say_whether_persons_were_counted_states_nothing_of
     raw["lineage"][0]["counted"] = True
     with pytest.raises(sv.errors.DataError):
         sv.Result.from_dict(raw)
+
+
+FINEST = st.floats(1e-9, 1e3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(FINEST, st.floats(1e-12, 0.999), FINEST, st.floats(-1e3, 1e3))
+def test_what_is_printed_is_no_stronger_than_what_is_kept(
+    epsilon: float, delta: float, gradient: float, curvature: float
+) -> None:
+    """Before, delta = "1/n" of 3,000 records was printed as 0.000333."""
+    promise = Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        n=5,
+        runs=2,
+        other_epsilon=2.0 * epsilon,
+        other_delta=delta,
+        cap_epsilon=epsilon,
+        cap_delta=delta,
+    )
+    printed = re.findall(r"\(([-+.e0-9]+), ([-+.e0-9]+)\)", str(promise))
+    for said, kept in zip(printed, [(epsilon, delta), (2.0 * epsilon, delta), (epsilon, delta)], strict=True):
+        assert all(kept[k] <= float(said[k]) <= kept[k] * 1.011 for k in (0, 1))
+    apart = together(Budget(epsilon, delta), Budget(epsilon, delta), Budget(epsilon, delta), 9, "record")
+    for said in re.findall(r"\(([-+.e0-9]+), ([-+.e0-9]+)\)", apart):
+        assert epsilon <= float(said[0])
+        assert delta <= float(said[1])
+    certificate = Certificate(gradient_norm_at_most=gradient, curvature_at_least=curvature, confidence=0.9)
+    most, least = re.findall(r"at (?:most|least) ([-+.e0-9]+)[ ,]", str(certificate))
+    assert gradient <= float(most)
+    assert float(least) <= curvature
+
+
+def test_a_page_states_no_more_than_is_kept() -> None:
+    X, y, _ = table(3000)
+    records = sv.Records.from_arrays(X, y, labels=(-1, 1))
+    result = sv.minimize(sv.Risk(records, sv.losses.Logistic()), budget=sv.Budget(0.12344, 1.0 / 3000))
+    page = render(result)
+    assert "(0.1235, 0.000334)-differential privacy" in page
+    assert "0.000333" not in page
+    assert result.mechanism == "Gaussian noise on a lattice"
+    searched = replace(result, spending={"gradient": 0.5, "line search": 0.5})
+    assert "Laplace" in searched.privacy["mechanism"]
+
+
+def test_the_methods_paragraph_names_what_the_run_was_counted_in() -> None:
+    X, y, _ = table(2000)
+    risk = sv.Risk(sv.Records.from_arrays(X, y, labels=(-1, 1)), sv.losses.Logistic())
+    budget = sv.Budget(3.0, 1e-5)
+    for ledger, named, other in (
+        (sv.Ledger(budget), "Gaussian differential privacy", "Renyi"),
+        (sv.Ledger(budget, currency="renyi", order=16), "Renyi divergences", "Gaussian differential privacy"),
+    ):
+        result = sv.minimize(risk, budget=budget, ledger=ledger, inference=0.5)
+        said = methods(result, result.summary())
+        assert named in said
+        assert other not in said
 
 
 @pytest.mark.parametrize("lenient", ["zero", "raise"])

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,6 +15,7 @@ from sottovoce.accounting.allowance import LATTICE_PER_ONE, lattice_cap
 from sottovoce.accounting.budget import Budget
 from sottovoce.accounting.currency import LATTICE_SHARE, Gdp, named
 from sottovoce.accounting.relations import Relation, unit_of
+from sottovoce.accounting.wording import rounded_up
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _twice(epsilon: Decimal, delta: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def _stated(epsilon: Decimal, delta: Decimal) -> tuple[float, float]:
-    return _rounded_up(epsilon, 6), _rounded_up(min(delta, Decimal(1)), 3)
+    return rounded_up(epsilon, 6), rounded_up(min(delta, Decimal(1)), 3)
 
 
 def _summed(presets: tuple[Preset, ...], steps: Sequence[int]) -> tuple[float, float]:
@@ -168,11 +169,6 @@ def _summed(presets: tuple[Preset, ...], steps: Sequence[int]) -> tuple[float, f
 def _as_typed(number: float) -> Decimal:
     """The shortest decimal that is this float: 0.1 + 0.2 is 0.3, not the last digit's excess rounded up."""
     return Decimal(repr(number))
-
-
-def _rounded_up(value: Decimal, digits: int) -> float:
-    last = Decimal((0, (1,), value.adjusted() - digits + 1))
-    return float(value.quantize(last, rounding=ROUND_CEILING)) if value else 0.0
 
 
 @final

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 from sottovoce.accounting.budget import Budget
@@ -42,7 +43,7 @@ class Worded:
             return f"under {other.value} nothing is stated"
         if (self.other_epsilon, self.other_delta) == (self.epsilon, self.delta):
             return f"under {other.value} the same"
-        return f"under {other.value} ({self.other_epsilon:g}, {self.other_delta:.3g})"
+        return f"under {other.value} {stated(self.other_epsilon, self.other_delta)}"
 
     @property
     def chain(self) -> str:
@@ -55,7 +56,7 @@ class Worded:
             return f"{said}; no ledger caps them all, so their budgets must have been fixed beforehand"
         return (
             f"{said}; if a budget was chosen after seeing an earlier result, what holds is the cap of their "
-            f"ledger, ({self.cap_epsilon:g}, {self.cap_delta:.3g})"
+            f"ledger, {stated(self.cap_epsilon, self.cap_delta)}"
         )
 
     @property
@@ -73,9 +74,30 @@ class Worded:
     def __str__(self) -> str:
         if self.simulated:
             return "none: the noise was simulated from a seed, so nothing is private"
-        promise = f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+        promise = f"{stated(self.epsilon, self.delta)}-differential privacy"
         facts = f"{promise}, neighbours: {self.neighbours}, n = {self.n}; {self.otherwise}"
         return f"{facts}; {self.chain}" if self.chain else facts
+
+
+def rounded_up(value: Decimal, digits: int) -> float:
+    """The least number of so many significant digits that is no smaller."""
+    last = Decimal((0, (1,), value.adjusted() - digits + 1))
+    return float(value.quantize(last, rounding=ROUND_CEILING)) if value else 0.0
+
+
+def at_most(value: float, digits: int = 3) -> float:
+    """A bound from above in so many digits, for a sentence that says it: never smaller than it is."""
+    return rounded_up(Decimal(repr(float(value))), digits) if math.isfinite(value) else value
+
+
+def at_least(value: float, digits: int = 3) -> float:
+    """A bound from below in so many digits: never larger than it is."""
+    return 0.0 - at_most(-value, digits)
+
+
+def stated(epsilon: float, delta: float) -> str:
+    """(epsilon, delta) in six digits and three, rounded up: what is printed is kept."""
+    return f"({at_most(epsilon, 6):g}, {at_most(delta, 3):.3g})"
 
 
 # Past it the odds that two neighbours give an outcome may differ by e^10 = 22,026: whoever narrows a record

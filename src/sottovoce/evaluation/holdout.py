@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sottovoce.accounting import Budget
 from sottovoce.accounting.gdp import epsilon_of, mu_of
+from sottovoce.accounting.wording import stated
 from sottovoce.data.options import ReadOptions
 from sottovoce.data.persons import Persons
 from sottovoce.errors import DataError, ParameterError
@@ -60,9 +61,9 @@ def together(whole: Budget, trained: Budget, kept: Budget, n: int, unit: str) ->
     most = max(trained.epsilon, kept.epsilon)
     return (
         f"the guarantee is that of training; the figures were measured on {n:,} other {unit}s within "
-        f"({kept.epsilon:.4g}, {kept.delta:.3g}). No {unit} is in both parts, so the model together with its "
-        f"figures keeps ({most:.4g}, {whole.delta:.3g}) for every {unit}; both parts were charged, together "
-        f"({whole.epsilon:g}, {whole.delta:.3g})"
+        f"{stated(kept.epsilon, kept.delta)}. No {unit} is in both parts, so the model together with its "
+        f"figures keeps {stated(most, whole.delta)} for every {unit}; both parts were charged, together "
+        f"{stated(whole.epsilon, whole.delta)}"
     )
 
 

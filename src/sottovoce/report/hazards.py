@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.accounting.relations import Relation
+from sottovoce.accounting.wording import at_most
 from sottovoce.report.markup import element, number, text
 from sottovoce.report.words import charged
 
@@ -41,9 +42,9 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
                 "Is epsilon small enough to mean something?",
                 "Nothing is promised: noise was drawn from a seed."
                 if result.simulated
-                else f"\u03b5 = {number(promise.epsilon)} at \u03b4 = {number(promise.delta)}, for the "
-                "whole run and not for a step of it; \u03b4 times n is "
-                f"{number(promise.delta * promise.n)}."
+                else f"\u03b5 = {number(at_most(promise.epsilon))} at \u03b4 = "
+                f"{number(at_most(promise.delta))}, for the whole run and not for a step of it; "
+                f"\u03b4 times n is {number(promise.delta * promise.n)}."
                 + (f" {promise.caveat[:1].upper()}{promise.caveat[1:]}." if promise.caveat else ""),
             ),
             Answer(

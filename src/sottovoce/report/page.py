@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from sottovoce.accounting.wording import at_most
 from sottovoce.report import charts, hazards, words
 from sottovoce.report.card import Card
 from sottovoce.report.coefficients import coefficients
@@ -104,8 +105,8 @@ def _part(name: str) -> str:
 def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
     links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title in sections)
     facts = (
-        ("\u03b5", "none" if result.simulated else number(result.guarantee.epsilon)),
-        ("\u03b4", "none" if result.simulated else number(result.guarantee.delta)),
+        ("\u03b5", "none" if result.simulated else number(at_most(result.guarantee.epsilon))),
+        ("\u03b4", "none" if result.simulated else number(at_most(result.guarantee.delta))),
         (f"{result.guarantee.unit}s", f"{result.guarantee.n:,}"),
         *((figure.name, number(figure.value)) for figure in card.measured),
         *(
@@ -204,7 +205,7 @@ def _cap(result: Result) -> str:
     promise = result.guarantee
     if promise.cap_epsilon is None or promise.cap_delta is None:
         return ""
-    return f" of ({promise.cap_epsilon:g}, {number(promise.cap_delta)})"
+    return f" of ({at_most(promise.cap_epsilon, 6):g}, {number(at_most(promise.cap_delta))})"
 
 
 def _steps(result: Result) -> str:

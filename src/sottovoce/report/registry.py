@@ -111,7 +111,7 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
                     f"{BLANK}whether the data were explored or other models tuned"
                 ),
                 "mechanisms": (
-                    f"Gaussian noise on a lattice, exact, from the operating system's entropy; method "
+                    f"{result.mechanism}, exact, from the operating system's entropy; method "
                     f"{result.method}; Sottovoce {result.version}. Rounding is part of every sensitivity. "
                     f"Running time is not protected. {BLANK}access controls of the data"
                 ),

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sottovoce.accounting.relations import Relation
-from sottovoce.accounting.wording import right_guess
+from sottovoce.accounting.wording import at_least, at_most, right_guess, stated
 from sottovoce.report.markup import capital, element, level, number, text
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ NOT_PROMISED = (
 def _factor(epsilon: float) -> str:
     """e^epsilon, as a power of ten where it is past what a float holds."""
     if epsilon < 700.0:
-        return number(math.exp(epsilon))
-    return f"10<sup>{number(epsilon / math.log(10.0))}</sup>"
+        return number(at_most(math.exp(epsilon)))
+    return f"10<sup>{number(at_most(epsilon / math.log(10.0)))}</sup>"
 
 
 def headline(result: Result) -> str:
     if result.simulated:
         return "Not private: the noise of this run was simulated from a seed"
     promise = result.guarantee
-    guess = f"{100.0 * right_guess(promise.epsilon, promise.delta):.4g}\u00a0%"
+    guess = f"{at_most(100.0 * right_guess(promise.epsilon, promise.delta), 4):.4g}\u00a0%"
     named = (
         f"has narrowed one {promise.unit} down to two candidates picks the right one"
         if promise.relation is Relation.REPLACE_ONE
@@ -57,8 +57,9 @@ def promise(result: Result) -> str:
     """The guarantee in symbols, for a line below the headline; empty where there is none."""
     if result.simulated:
         return ""
-    stated = result.guarantee
-    return f"({stated.epsilon:.4g}, {number(stated.delta)})-differential privacy for every {stated.unit}"
+    promised = result.guarantee
+    pair = f"({at_most(promised.epsilon, 4):.4g}, {number(at_most(promised.delta))})"
+    return f"{pair}-differential privacy for every {promised.unit}"
 
 
 def _held_out(figures: tuple[Measured, ...], unit: str) -> str:
@@ -85,9 +86,10 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
         f"equally likely.{_held_out(figures, promise.unit)}",
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         f"any computer, any other data, full knowledge of the method, even all the other {unit}s.",
-        f"<strong>How strong.</strong> {_asked(promise)} at most {100.0 * guess:.3g}\u00a0%; a blind guess "
-        "is right with 50\u00a0%. The probability of anything they may see changes by at most a factor of "
-        f"e<sup>\u03b5</sup> = {_factor(promise.epsilon)}, plus \u03b4 = {number(promise.delta)}.",
+        f"<strong>How strong.</strong> {_asked(promise)} at most "
+        f"{at_most(100.0 * guess):.3g}\u00a0%; a blind guess is right with 50\u00a0%. The probability of "
+        f"anything they may see changes by at most a factor of "
+        f"e<sup>\u03b5</sup> = {_factor(promise.epsilon)}, plus \u03b4 = {number(at_most(promise.delta))}.",
         f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
         f"({text(promise.relation.value)}); {text(promise.otherwise)}.",
         *([f"<strong>How it adds up.</strong> It is {text(promise.chain)}."] if promise.chain else []),
@@ -128,11 +130,12 @@ def _released_by(promise: Guarantee) -> str:
 def certificate(result: Result) -> list[str]:
     """Sentences on what holds at the returned weights."""
     found, tolerance = result.certificate, result.tolerance
-    bound = number(found.gradient_norm_at_most)
+    bound = number(at_most(found.gradient_norm_at_most))
+    curvature = number(at_least(found.curvature_at_least))
     kind = "mean clipped" if found.clipped else "true"
     said = [
         f"The {kind} gradient norm at these weights is <strong>at most {bound}</strong> and the smallest "
-        f"eigenvalue of the {kind} Hessian is <strong>at least {number(found.curvature_at_least)}</strong>, "
+        f"eigenvalue of the {kind} Hessian is <strong>at least {curvature}</strong>, "
         f"with {level(found.confidence)} confidence. A gradient of zero with no negative eigenvalue would "
         "mean that no small change of the weights improves the fit.",
     ]
@@ -177,8 +180,14 @@ def noise(reason: str) -> str:
 REFERENCES = (
     "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis. TCC 2006.",
     "Dong, Roth, Su: Gaussian differential privacy. Journal of the Royal Statistical Society B 84, 2022.",
+    "Mironov: Renyi differential privacy. Computer Security Foundations, 2017.",
 )
 
+
+_ACCOUNTANTS = {
+    "gdp": "Gaussian differential privacy (Dong et al., 2022)",
+    "renyi": "Renyi divergences of one order (Mironov, 2017)",
+}
 
 _MODELS = {
     "odds ratio": "a logistic regression",
@@ -190,14 +199,14 @@ _MODELS = {
 
 def methods(result: Result, summary: Summary) -> str:
     """A paragraph for a paper: what was done, how sure it is, what it promises."""
-    stated = result.guarantee
+    promised = result.guarantee
     kind = "robust standard errors" if summary.robust else "model-based standard errors"
     promise = (
         "The noise of this run was simulated; it is not private."
         if result.simulated
-        else f"All that is reported satisfies ({stated.epsilon:.4g}, {number(stated.delta)})-differential "
-        f"privacy for every one of {stated.whose} ({stated.neighbours}), accounted for by "
-        "Gaussian differential privacy (Dong et al., 2022)."
+        else f"All that is reported satisfies {stated(promised.epsilon, promised.delta)}-differential "
+        f"privacy for every one of {promised.whose} ({promised.neighbours}), accounted for by "
+        f"{_accountant(result)}."
     )
     hidden = sum(not line.resolved for line in summary.lines)
     left = (
@@ -213,6 +222,15 @@ def methods(result: Result, summary: Summary) -> str:
         f"{level(summary.level)} confidence intervals ({kind}, Student's distribution) cover the sampling "
         "error and the noise added for privacy; columns and reference categories were fixed before the data "
         f"were read.{left} {promise}"
+    )
+
+
+def _accountant(result: Result) -> str:
+    """What the runs were counted in; in files from before that was kept they were in the first of these."""
+    counted = {preset.currency for preset in result.lineage}
+    return (
+        " and ".join(name for currency, name in _ACCOUNTANTS.items() if currency in counted)
+        or (_ACCOUNTANTS["gdp"])
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
+from sottovoce.accounting.wording import at_least, at_most
 from sottovoce.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -51,21 +52,22 @@ class Certificate:
 
     def __str__(self) -> str:
         gradient = (
-            f"below the noise floor of {self.gradient_norm_at_most:.3g}"
+            f"below the noise floor of {at_most(self.gradient_norm_at_most):.3g}"
             if self.below_noise_floor
-            else f"at most {self.gradient_norm_at_most:.3g}"
+            else f"at most {at_most(self.gradient_norm_at_most):.3g}"
         )
+        curvature = f"{at_least(self.curvature_at_least):.3g}"
         noise = f", noise for: {self.neighbours}" if self.neighbours else ""
         confidence = f"with {100 * self.confidence:.6g} % confidence{noise}"
         if self.clipped:
             return (
                 f"the norm of the mean clipped gradient is {gradient} and the smallest eigenvalue of the "
-                f"mean clipped Hessian at least {self.curvature_at_least:.3g}, {confidence}; nothing is "
+                f"mean clipped Hessian at least {curvature}, {confidence}; nothing is "
                 "certified about the risk without clipping"
             )
         return (
             f"the true gradient norm is {gradient} and the smallest Hessian eigenvalue at least "
-            f"{self.curvature_at_least:.3g}, {confidence}"
+            f"{curvature}, {confidence}"
         )
 
     def _repr_html_(self) -> str:

@@ -10,6 +10,7 @@ import os
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.accounting.events import QueryKind
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.lineage import Origin, Preset, mark, relation_of
 from sottovoce.accounting.relations import Relation, filed
@@ -173,7 +174,7 @@ class Result:
             "unit": promise.unit,
             "n": promise.n,
             "statement": str(promise),
-            "mechanism": "Gaussian noise on a lattice, adaptive filter",
+            "mechanism": f"{self.mechanism}, adaptive filter",
             "method": self.method,
             "library": "sottovoce",
             "version": self.version,
@@ -181,6 +182,14 @@ class Result:
             "ledger_head": self.ledger_head,
             "simulated": self.simulated,
         }
+
+    @property
+    def mechanism(self) -> str:
+        """What noise the run's answers were released with."""
+        searched = QueryKind.LINE_SEARCH in self.spending
+        return "Gaussian noise on a lattice" + (
+            ", integer Laplace noise in line searches" if searched else ""
+        )
 
     @property
     def coefficient_noise(self) -> Vector | None:

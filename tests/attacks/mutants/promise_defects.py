@@ -10,6 +10,27 @@ FORGED = "tests/test_forged_files.py"
 
 CHAINS = (
     Mutant(
+        "a promise printed to the nearest digit",
+        "accounting.wording:stated",
+        "at_most(delta, 3)",
+        "delta",
+        "tests/accounting/test_statements.py -k is_printed",
+    ),
+    Mutant(
+        "a bound from below printed to the nearest digit",
+        "accounting.wording:at_least",
+        "0.0 - at_most(-value, digits)",
+        "value",
+        "tests/accounting/test_statements.py -k is_printed",
+    ),
+    Mutant(
+        "a run counted in Renyi divergences reported as Gaussian differential privacy",
+        "report.words:_accountant",
+        "currency in counted",
+        "currency == 'gdp'",
+        "tests/accounting/test_statements.py -k methods_paragraph",
+    ),
+    Mutant(
         "coefficients in R in encoded units",
         "exports.r:to_r",
         "weights @ terms.matrix.T + terms.offset",
