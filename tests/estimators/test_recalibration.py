@@ -56,6 +56,16 @@ def test_chances_are_mended_and_the_order_kept(skewed: sv.Model) -> None:
     assert np.abs(pipeline.predict_proba(fresh) - mended.predict_proba(fresh)).max() < 1e-9
 
 
+def test_another_unit_than_in_training_is_refused_before_anything_is_charged() -> None:
+    """Before, the map was paid for and then had no promise in common with the model."""
+    ledger = sv.Ledger(BUDGET, unit="person")
+    model = sv.fit(table(300, 0), SCHEMA, epsilon=1.0, delta=1e-6)
+    rows = table(300, 1).assign(k=np.arange(300))
+    with pytest.raises(ParameterError, match="trained for every record"):
+        replace(model, schema=SCHEMA.amended(person="k")).recalibrated(rows, budget=BUDGET, ledger=ledger)
+    assert not ledger.history
+
+
 def test_the_guarantee_is_that_of_training_and_map_together(tmp_path: Path) -> None:
     cap = sv.Budget(4.0, 1e-5)
     ledger = sv.Ledger(cap)

@@ -269,3 +269,18 @@ def test_no_count_is_negative_and_empty_bins_are_below_noise(capsys: pytest.Capt
     Console(width=120).print(_shown(curve, "persons"), _shown(confusion, "persons"))
     told = capsys.readouterr().out
     assert told.count(BELOW_NOISE) == 9 + 2
+
+
+class _First:
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return X[:, 0]
+
+
+def test_no_record_makes_the_deviance_warn() -> None:
+    """Warnings are errors here. One count predicted as 1e-310 used to overflow a quotient."""
+    X = np.ones((50, 1))
+    for smallest in (1.0, 1e-310, 0.0):
+        X[3] = smallest
+        evaluation.deviance(
+            _First(), X, np.full(50, 5.0), target=(0.0, 20.0), budget=sv.Budget(1.0, 1e-6), simulate=0
+        )

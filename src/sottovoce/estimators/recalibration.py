@@ -76,6 +76,12 @@ def recalibrated(
         raise ParameterError(
             "bound, the largest score that counts as it is, must be above 0: 8.", argument="bound"
         )
+    unit, trained_for = "record" if model.schema.person is None else "person", model.result.guarantee.unit
+    if unit != trained_for:
+        raise ParameterError(
+            f"this model was trained for every {trained_for} and its schema now says {unit}s: the runs would "
+            "have no promise in common. Recalibrate with the schema it was trained with, or fit it again."
+        )
     warn_of_persons(table, model.schema, checked_reading(reading))
     held = read(table, model.schema, reading)
     scores = row_products(held.features, model.weights)

@@ -207,7 +207,7 @@ class PrivateEvaluation:
         self._require_ceiling(ceiling)
 
         def deviance(expected: Vector, predicted: Vector) -> Vector:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 gain = np.where(expected > 0.0, expected * np.log(expected / predicted), 0.0)
             return np.minimum(2.0 * (gain - expected + predicted), ceiling)
 

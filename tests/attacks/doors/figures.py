@@ -21,8 +21,14 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "confusion_matrix": evaluation.confusion_matrix,
     "calibration": evaluation.calibration,
     "evaluate": evaluation.evaluate,
+    "majority_rate": evaluation.majority_rate,
+    "auc": evaluation.auc,
     "absolute_error": evaluation.absolute_error,
+    "deviance": evaluation.deviance,
 }
+_TARGETS = {"absolute_error": (-2.0, 2.0), "deviance": (0.0, 2.0)}
+"""Declared ranges of what is predicted, where that is a number."""
+
 _CLASSES: dict[str, tuple[Any, ...]] = {
     "whole": (0, 1),
     "three": (1, 2, 3),
@@ -57,7 +63,7 @@ class Model:
     def predict(self, X: Any) -> Any:
         rows = np.asarray(X, dtype=np.float64)
         if self._classes is None:
-            return self._shape(rows[:, 0] / 2.0 - rows[:, 1] / 2.0)
+            return self._shape(rows[:, 0] / 2.0 - rows[:, 1] / 4.0)
         return self._shape(self.classes_[self._codes(rows)])
 
     def predict_proba(self, X: Any) -> Any:
@@ -80,7 +86,9 @@ def _figure(draw: Draw, name: str, shape: str, odds: str) -> Pair:
     note, value = hostile.number(draw)
     other[place] = value if draw.random() < 0.5 else draw.normal(size=2)
     kind = list(_CLASSES)[draw.integers(len(_CLASSES))]
-    classes = None if name == "absolute_error" else _CLASSES[kind]
+    if name == "auc" and len(_CLASSES[kind]) > 2:
+        kind = "words"
+    classes = None if name in _TARGETS else _CLASSES[kind]
     if classes is None:
         cells = draw.normal(size=n).tolist()
     else:
@@ -89,7 +97,7 @@ def _figure(draw: Draw, name: str, shape: str, odds: str) -> Pair:
     if draw.random() < 0.3:
         labels = y
     layout = list(LAYOUTS)[draw.integers(len(LAYOUTS))]
-    options: dict[str, Any] = {"target": (-2.0, 2.0)} if classes is None else {}
+    options: dict[str, Any] = {"target": _TARGETS[name]} if name in _TARGETS else {}
 
     def read(X: Any, y: Any) -> Reading:
         ledger = sv.Ledger(BUDGET)

@@ -192,7 +192,7 @@ def _figure(draw: Draw) -> Pair:
     first, rows = bool(draw.random() < 0.3), int(draw.integers(1, 9))
     mine = (0 if relation is Relation.ZERO_OUT else int(draw.integers(1, 4)), rows)
     budget = sv.Budget(1.0, 1e-5, relation)
-    options: dict[str, Any] = {"target": (0.0, 1.0)} if name == "absolute_error" else {}
+    options: dict[str, Any] = {"target": (0.0, 1.0)} if name in ("absolute_error", "deviance") else {}
 
     def read(rows: int) -> Reading:
         ledger = sv.Ledger(budget, unit="person")

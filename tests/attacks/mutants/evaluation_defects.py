@@ -9,6 +9,20 @@ _AREA = "tests/evaluation/test_area.py"
 
 EVALUATION = (
     Mutant(
+        "a record makes the deviance warn",
+        "evaluation.private_evaluation:PrivateEvaluation.deviance",
+        "np.errstate(divide='ignore', invalid='ignore', over='ignore')",
+        "np.errstate(divide='ignore', invalid='ignore')",
+        "tests/evaluation/test_evaluation.py -k deviance_warn",
+    ),
+    Mutant(
+        "a recalibration is paid for that has no promise in common with the model",
+        "estimators.recalibration:recalibrated",
+        "unit != trained_for",
+        "False",
+        "tests/estimators/test_recalibration.py -k another_unit",
+    ),
+    Mutant(
         "predictions in another shape matched with all records",
         "evaluation.rows:predicted",
         "any((part.shape != rows.shape for rows, part in parts))",
