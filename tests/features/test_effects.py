@@ -127,6 +127,32 @@ def test_a_notebook_is_shown_pictures_and_a_page_is_written(model: Any, tmp_path
     assert ">age: moves the score by" in page
 
 
+@pytest.fixture(scope="module")
+def inferred() -> Any:
+    options: dict[str, Any] = {"model": "additive", "inference": sv.Inference(0.5, anyway=True)}
+    return sv.fit(people(20_000), SCHEMA, epsilon=20.0, delta=1e-6, simulate=0, **options)
+
+
+def test_with_inference_each_place_has_the_interval_of_a_contrast(inferred: Any) -> None:
+    """What a level adds beyond another is what the summary says of the two; of a level that nobody has, no
+    interval is determined."""
+    region = {effect.column: effect for effect in inferred.effects()}["region"]
+    assert region.interval is not None
+    assert region.levels[2] == "region is missing"
+    assert np.isnan(region.interval[2]).all()
+    north, south = region.interval[:2].mean(axis=1)
+    lines = {line.term: line for line in inferred.summary(against="region=south").lines}
+    assert north - south == pytest.approx(lines["region=north"].estimate, rel=1e-6)
+    assert region.to_dict()["interval"] == [*region.interval[:2].tolist(), None]
+
+
+def test_the_page_says_which_band_it_draws(model: Any, inferred: Any) -> None:
+    assert "two standard deviations of the noise" in render(model.result, model.card())
+    page = render(inferred.result, inferred.card())
+    assert "The band is the 95 % interval at each place" in page
+    assert "two standard deviations of the noise" not in page
+
+
 def test_what_cannot_be_drawn_is_refused(model: Any) -> None:
     with pytest.raises(ParameterError, match="no effect of 'agee' is known, but of age, income, region"):
         model.plot("agee")

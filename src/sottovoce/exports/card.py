@@ -59,4 +59,5 @@ def _drawn(effect: Effect) -> DrawnEffect:
         effect.importance,
         effect.marginal.edges,
         tuple(counted.tolist()),
+        () if effect.interval is None else tuple((float(low), float(high)) for low, high in effect.interval),
     )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 POINTS = 101
 
+LEVEL = 0.95
+"""Confidence of the intervals at each place."""
+
 OTHER, _SURELY = "none of these", 4.0
 """The level of records without any that is declared; listed beside several if surely there are such: by so
 many standard errors of their share."""
@@ -32,7 +35,9 @@ class Effect:
     """What one column adds to the score, at numbers of its declared range or at each of its levels.
 
     `noise` is about how far the noise for privacy moves each value (sd), None where that is not known; the
-    chance of the sample comes on top. `importance` is the standard deviation of the effect over the records,
+    chance of the sample comes on top. `interval`, of fits with inference and one output, has the lower and
+    upper end of a 95 % interval at each of them, with both kinds of noise; NaN where none is determined.
+    `importance` is the standard deviation of the effect over the records,
     as the marginal spreads them: in `shares` over the levels, or the bins and what is missing;
     `importance_noise` is the root mean square of the noise over the same records. `output` names the class
     whose score it is, where there are several."""
@@ -47,6 +52,7 @@ class Effect:
     shares: Vector
     marginal: Marginal
     output: str = ""
+    interval: Matrix | None = None
 
     @property
     def is_curve(self) -> bool:
@@ -60,6 +66,7 @@ class Effect:
             "at": list(self.levels) if self.places is None else self.places.tolist(),
             "effect": self.values.tolist(),
             "noise": None if self.noise is None else self.noise.tolist(),
+            **({} if self.interval is None else {"interval": _listed(self.interval)}),
             "importance": self.importance,
             "importance_noise": self.importance_noise,
         }
@@ -96,6 +103,7 @@ def effects(model: Model) -> tuple[Effect, ...]:
                 for rows in (shown.basis, shown.over_records)
             )
             sd, over = (_noise(model, rows) for rows in (block, spread))
+            interval = _interval(model, block)
             hidden = None if over is None else math.sqrt(float(shown.shares @ over**2))
             for output, own in zip(outputs, weights - common, strict=True):
                 importance = math.sqrt(float(shown.shares @ (spread @ own) ** 2))
@@ -111,6 +119,7 @@ def effects(model: Model) -> tuple[Effect, ...]:
                         shown.shares,
                         by_name[column.name],
                         output,
+                        interval,
                     )
                 )
     return tuple(sorted(found, key=lambda effect: -effect.importance))
@@ -120,6 +129,20 @@ def _noise(model: Model, rows: Matrix) -> Vector | None:
     """How far the noise moves what each of these rows scores (sd), None where that is not known."""
     sd = model.result.noise.of_terms(rows, 1)
     return None if sd is None or np.isnan(sd).any() else sd
+
+
+def _interval(model: Model, rows: Matrix) -> Matrix | None:
+    """Ends of the 95 % interval of what each of these rows scores; None without inference, and where each of
+    several outputs has a score of its own."""
+    if model.result.inference is None or len(model.weights) > 1:
+        return None
+    from sottovoce.results.inference.summary import predicted
+
+    return predicted(model.result.inference, model.terms(), rows, LEVEL)[:, 1:]
+
+
+def _listed(interval: Matrix) -> list[list[float] | None]:
+    return [ends.tolist() if np.isfinite(ends).all() else None for ends in interval]
 
 
 def surfaces(model: Model) -> tuple[Surface, ...]:

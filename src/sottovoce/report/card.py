@@ -34,7 +34,8 @@ class SurvivalCurve(NamedTuple):
 class DrawnEffect(NamedTuple):
     """What a column adds to the score: at `places` of its range, or at `levels`, with the sd of its noise.
 
-    `shares` are those of the records, between `edges` or at the levels."""
+    `shares` are those of the records, between `edges` or at the levels; `interval` has the ends of the 95 %
+    interval at each place or level, NaN where none is determined, and is empty without inference."""
 
     name: str
     places: tuple[float, ...]
@@ -44,6 +45,14 @@ class DrawnEffect(NamedTuple):
     importance: float
     edges: tuple[float, ...]
     shares: tuple[float, ...]
+    interval: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def band(self) -> tuple[tuple[float, float], ...]:
+        """What is drawn about each value: its interval, or two standard deviations of its noise."""
+        if self.interval or not self.noise:
+            return self.interval
+        return tuple((v - 2.0 * sd, v + 2.0 * sd) for v, sd in zip(self.values, self.noise, strict=True))
 
 
 @final

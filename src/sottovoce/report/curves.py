@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import math
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +32,11 @@ _ASIDE, _PICTURE = "margin: .5em 1em .5em 0; width: 26em; max-width: 100%", "wid
 def curves(card: Card) -> str:
     """A figure a column, the most important first; after twelve, folded."""
     goal = text(card.target) if card.target else "the target"
+    inferred = any(effect.interval for effect in card.effects)
     said = element(
         "p",
-        f"What each column adds to the score for {goal}, the columns that move it most first. The band is "
-        "about two standard deviations of the noise for privacy; sampling error comes on top. "
-        "Grey bars show the released marginal: how the data spread over the column.",
+        f"What each column adds to the score for {goal}, the columns that move it most first. "
+        f"{_BAND[inferred]} Grey bars show the released marginal: how the data spread over the column.",
     )
     figures = [_figure(effect) for effect in card.effects]
     shown = element("div", "".join(figures[:SHOWN]), class_="figures")
@@ -60,6 +62,15 @@ def _together(card: Card) -> str:
     return said + element("div", table, class_="scroll")
 
 
+_BAND = (
+    "The band is about two standard deviations of the noise for privacy; sampling error comes on top.",
+    "The band is the 95 % interval at each place, with the noise for privacy and the sampling error. It is "
+    "about the estimate that the coefficients are of, so that the line, by which the model predicts, may "
+    "leave it. There is no band where noise hides the effect.",
+)
+"""What a band is, without inference and with it."""
+
+
 def pictures(effects: Sequence[DrawnEffect]) -> str:
     """The figures as pictures that bring their own colours, for a place without the page's style."""
     found = []
@@ -83,11 +94,9 @@ def _chart(effect: DrawnEffect) -> str:
 
 
 def _ends(effect: DrawnEffect) -> tuple[float, float]:
-    """Of all values with their noise, and 0."""
-    reach = [2.0 * sd for sd in effect.noise] or [0.0] * len(effect.values)
-    low = min(value - sd for value, sd in zip(effect.values, reach, strict=True))
-    high = max(value + sd for value, sd in zip(effect.values, reach, strict=True))
-    return min(low, 0.0), max(high, 0.0)
+    """Of all values with their bands, and 0."""
+    ends = [end for pair in effect.band for end in pair if math.isfinite(end)]
+    return min([0.0, *effect.values, *ends]), max([0.0, *effect.values, *ends])
 
 
 def _upright(effect: DrawnEffect) -> axes.Scale:
@@ -100,11 +109,14 @@ def _curve(effect: DrawnEffect) -> str:
     y = _upright(effect)
     points = list(zip(effect.places, effect.values, strict=True))
     marks = [_bars(effect, x), _zero(y)]
-    if effect.noise:
-        above = [(at, v + 2.0 * sd) for (at, v), sd in zip(points, effect.noise, strict=True)]
-        below = [(at, v - 2.0 * sd) for (at, v), sd in zip(points, effect.noise, strict=True)]
-        outline = _places([*above, *reversed(below)], x, y)
-        marks.append(element("g", element("polygon", points=outline), class_="band"))
+    for known, part in groupby(
+        zip(effect.places, effect.band, strict=False), lambda at: math.isfinite(at[1][0])
+    ):
+        if known:
+            held = list(part)
+            above, below = [(at, high) for at, (_, high) in held], [(at, low) for at, (low, _) in held]
+            outline = _places([*above, *reversed(below)], x, y)
+            marks.append(element("g", element("polygon", points=outline), class_="band"))
     marks.append(element("polyline", class_="line", points=_places(points, x, y)))
     frame = axes.frame(x, y, below=effect.name, beside="effect on the score", marks=x.ticks())
     label = f"Effect of {effect.name}, from {number(effect.values[0])} to {number(effect.values[-1])}."
@@ -127,8 +139,8 @@ def _levels(effect: DrawnEffect) -> str:
         marks.append(element("text", text(called), class_="tick end", x=_NAMES - 8.0, y=at + 4.0))
         long = _WIDEST * share
         marks.append(element("rect", class_="share", x=_NAMES, y=at - 5.0, width=long, height=10.0))
-        if effect.noise:
-            ends = x.place(value - 2.0 * effect.noise[step]), x.place(value + 2.0 * effect.noise[step])
+        if effect.band and math.isfinite(effect.band[step][0]):
+            ends = [x.place(end) for end in effect.band[step]]
             marks.append(element("line", class_="whisker", x1=ends[0], x2=ends[1], y1=at, y2=at))
         said = f"{name}: {number(value)}"
         dot = element("circle", class_="dot", cx=x.place(value), cy=at, r=3.4)
@@ -173,15 +185,19 @@ def _svg(content: str, label: str, height: float = axes.HEIGHT) -> str:
 
 def _numbers(effects: Sequence[DrawnEffect]) -> str:
     """The same as a table: nine places of a curve, every level of a category."""
-    rows = []
+    rows, inferred = [], any(effect.interval for effect in effects)
     for effect in effects:
         chosen = np.unique(np.linspace(0, len(effect.values) - 1, 9).astype(int)) if effect.places else None
         for step in range(len(effect.values)) if chosen is None else chosen.tolist():
             at = number(effect.places[step]) if effect.places else text(effect.levels[step])
             noise = number(effect.noise[step]) if effect.noise else ""
-            cells = (text(effect.name), at, number(effect.values[step]), noise)
+            cells = [text(effect.name), at, number(effect.values[step]), noise]
+            if inferred:
+                ends = effect.interval[step] if effect.interval else (math.nan, math.nan)
+                cells += [number(end) if math.isfinite(end) else "not determined" for end in ends]
             rows.append(element("tr", "".join(element("td", cell) for cell in cells)))
-    head = "".join(element("th", name, scope="col") for name in ("column", "at", "effect", "noise (sd)"))
+    names = ["column", "at", "effect", "noise (sd)", *(("95 % from", "to") if inferred else ())]
+    head = "".join(element("th", name, scope="col") for name in names)
     table = element("table", element("thead", element("tr", head)) + element("tbody", "".join(rows)))
     summary = element("summary", "The curves as numbers")
     return element("details", summary + element("div", table, class_="scroll"))
