@@ -112,6 +112,24 @@ def test_the_command_plans_for_the_epsilon_it_names(
         assert out.startswith("sottovoce: ")
 
 
+def test_knots_of_curves_follow_the_epsilon_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the knots that epsilon 1 would have, more weights are planned for than are trained."""
+    declared = Schema(
+        tuple(Numeric(f"x{place}", 0.0, 1.0) for place in range(6)), Target("y", classes=(0, 1))
+    )
+    (tmp_path / "schema.json").write_text(json.dumps(declared.to_dict()), encoding="utf-8")
+    asked = ["--schema", str(tmp_path / "schema.json"), "--accuracy", "0.80", "--without-privacy", "0.86"]
+    asked += ["--rows", "30000", "--delta", "1e-6", "--model", "additive", "--json"]
+    monkeypatch.setattr("sys.argv", ["sottovoce", "plan", *asked])
+    with pytest.raises(SystemExit):
+        main()
+    raw = json.loads(capsys.readouterr().out)
+    assert raw["epsilon"] == pytest.approx(raw["wishes"][0]["epsilon"], rel=1e-9)
+    assert raw["epsilon"] < 1.0
+
+
 def test_a_page_has_an_epsilon_to_move_and_a_sentence_for_each() -> None:
     found = planned()
     assert found.accuracy is not None

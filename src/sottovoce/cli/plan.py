@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 WISHES = "Accuracy first"
 
+_ROUNDS = 8
+"""At most so many plans until epsilon and the number of knots agree: they may go on in turns."""
+
 
 @grouped
 def plan(
@@ -192,10 +195,13 @@ def plan(
             standard_error=errors,
         )
 
-    found = planned(budget)
-    reached = [wish.epsilon for wish in found.wishes if wish.epsilon is not None]
-    if epsilon is None and reached:
-        budget = replace(budget, epsilon=max(reached))
+    found, dim = planned(budget), 0
+    # Curves have fewer knots where the budget is smaller, and fewer weights cost less.
+    for _ in range(_ROUNDS):
+        reached = [wish.epsilon for wish in found.wishes if wish.epsilon is not None]
+        if epsilon is not None or not reached or found.dim == dim:
+            break
+        budget, dim = replace(budget, epsilon=max(reached)), found.dim
         found = planned(budget)
     unit = "person" if declared is not None and declared.person is not None else "record"
     times = schedule(every, span, budget, unit) if every and span else None
