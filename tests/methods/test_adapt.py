@@ -403,6 +403,31 @@ def test_the_constant_of_unequal_classes_is_not_drawn_to_zero() -> None:
     assert found[1] > 0.6
 
 
+def class_prior() -> Posterior:
+    """Of thirty-nine columns and the constant of two classes."""
+    moments = SecondMoments(np.ones(40), np.eye(40), 1.0, 1e-3)
+    groups = np.repeat([0, 1], [39, 1])
+    return Posterior.prior(moments, 1.0, np.zeros(40), 1, 1.4, np.zeros_like, groups, 39, classes=True)
+
+
+def test_weights_larger_than_expected_keep_the_gain_only_where_they_are_beyond_doubt() -> None:
+    posterior = class_prior()
+    usual = posterior.information_gain(0.2, 0.2)
+    posterior.means[:, 0, 0] = posterior.means[:, 0, 1] = 9.0
+    posterior.variances[:, 0], posterior.variances[:, 1] = 1.0, 100.0
+    gain = posterior.information_gain(0.2, 0.2)
+    assert np.all(gain[:, 0] > 0.85)
+    assert np.array_equal(gain[:, 1:], usual[:, 1:])
+
+
+def test_curvature_is_that_of_the_whole_predictor() -> None:
+    """The constant is part of it, though T is of the columns."""
+    posterior = class_prior()
+    assert np.all(posterior.deviations >= 1.4)
+    posterior.means[:, 0, 39], posterior.variances[:] = 3.0, 0.0
+    assert np.allclose(posterior.deviations, 3.0 * np.sqrt(posterior.factors))
+
+
 def test_columns_that_tell_nothing_beside_unequal_classes_leave_the_best_constant() -> None:
     """The size of the constant is no evidence that columns have signal."""
     rng = np.random.default_rng(7)

@@ -32,9 +32,23 @@ ADAPT = (
     Mutant(
         "the constant of unequal classes drawn to zero",
         "methods.adapt.posterior:Posterior.prior",
-        "variances @ parts + free",
-        "variances @ parts",
+        "deviation ** 2 / strength[groups[constant]]",
+        "1e-09 / strength[groups[constant]]",
         f"{_TESTS} -k not_drawn_to_zero",
+    ),
+    Mutant(
+        "the scatter of what was found taken for signal",
+        "methods.adapt.posterior:Posterior.information_gain",
+        "np.mean(self.means ** 2, axis=1) - self.variances",
+        "np.mean(self.means ** 2, axis=1) + self.variances",
+        f"{_TESTS} -k larger_than_expected",
+    ),
+    Mutant(
+        "the curvature of unequal classes taken without their constant",
+        "methods.adapt.posterior:Posterior.deviations",
+        "np.asarray(np.sqrt(self.factors * (squares @ self.whole)))",
+        "np.asarray(self.sizes)",
+        f"{_TESTS} -k whole_predictor",
     ),
     Mutant(
         "chance in logistic labels taken for signal",
@@ -95,14 +109,14 @@ ADAPT = (
     Mutant(
         "errors of the curvature never die out",
         "methods.adapt.posterior:Posterior.information_gain",
-        "np.asarray(self.priors / (self.priors + _TELLING * noise))",
+        "np.asarray(signal / (signal + _TELLING * noise))",
         "np.zeros_like(noise)",
         f"{_TESTS} -k dies_out",
     ),
     Mutant(
         "the last answer believed however noisy",
         "methods.adapt.posterior:Posterior.information_gain",
-        "np.asarray(self.priors / (self.priors + _TELLING * noise))",
+        "np.asarray(signal / (signal + _TELLING * noise))",
         "np.ones_like(noise)",
         f"{_TESTS} -k dies_out",
     ),
