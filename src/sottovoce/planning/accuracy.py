@@ -103,8 +103,8 @@ class AccuracyForecast:
 
     def __str__(self) -> str:
         parts = (
-            f"--inference 0.3 {100 * self.with_inference.typical:.2g}",
-            f"--evaluate 0.1 {100 * self.with_evaluation.typical:.2g}",
+            f"--inference 0.3: {100 * self.with_inference.typical:.2g}",
+            f"--evaluate 0.1: {100 * self.with_evaluation.typical:.2g}",
         )
         return (
             f"can expect {self.here}\n  with a part of the budget kept: {', '.join(parts)} points\n"

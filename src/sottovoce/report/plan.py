@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sottovoce.planning.accuracy import AccuracyForecast, AccuracyLost
     from sottovoce.planning.planner import Plan
 
+CAPTION = "Points of accuracy lost, both scales logarithmic; less than 0.01 is drawn as 0.01."
 _LEAST = 0.01
 
 
@@ -47,12 +48,12 @@ def expected(forecast: AccuracyForecast, epsilon: float) -> str:
     keys = [
         ("stroke", "typical"),
         ("noise", "range"),
-        ("dash", f"this budget, \u03b5 = {number(epsilon)}"),
+        ("dash", "the epsilon told below"),
     ]
     return (
         element("h2", "Accuracy lost to privacy")
         + "".join(element("p", text(_sentence(line))) for line in str(forecast).splitlines())
-        + figure(chart(forecast, epsilon), keys, "Points of accuracy lost, both scales logarithmic.")
+        + figure(chart(forecast, epsilon), keys, CAPTION)
         + slider(forecast, epsilon)
     )
 
@@ -78,7 +79,8 @@ def slider(forecast: AccuracyForecast, epsilon: float) -> str:
         data_sentences="|".join(sentence for _, sentence in steps),
     )
     said = element("output", text(f"\u03b5 = {epsilon:.2g}: {forecast.here}"), id="cost", for_="epsilon")
-    return element("p", moved.removesuffix("</input>"), class_="slider") + element("p", said)
+    label = element("label", "Move epsilon " + moved.removesuffix("</input>"))
+    return element("p", label, class_="slider") + element("p", said)
 
 
 def chart(forecast: AccuracyForecast, epsilon: float) -> str:
