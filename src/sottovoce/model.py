@@ -180,6 +180,8 @@ class Model(ShownModel):
         NaN where they are not determined.
 
         With more than two classes, log odds of the second, third, ... against the first: one more axis."""
+        from scipy import special
+
         from sottovoce.results.inference.summary import predicted
 
         if self.result.inference is None:
@@ -192,7 +194,7 @@ class Model(ShownModel):
                 raise ParameterError(
                     "response=True gives probabilities of two classes, by the logistic loss."
                 )
-            return np.exp(-np.logaddexp(0.0, -scores))
+            return np.asarray(special.expit(scores))
         return scores if self.is_classifier else self._numbers(scores)
 
     def survival(self, table: Any) -> Matrix:
@@ -226,7 +228,8 @@ class Model(ShownModel):
     def coefficients(self) -> tuple[ListedCoefficient, ...]:
         """The model's own coefficients per unit of each column, each with about the sd of its privacy noise.
 
-        With or without `inference`: nothing is asked for it; see `Result.coefficient_noise`."""
+        With or without `inference`: nothing is asked for it; see `Result.coefficient_noise`. They predict.
+        What they say of the population, and whether it is determined at all, is in `summary`."""
         from sottovoce.results.inference.listing import listed
 
         return listed(self.result.weights, self.result.noise, self.terms())

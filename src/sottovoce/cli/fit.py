@@ -147,11 +147,14 @@ def fit(
             write(place, page)
         written["report"] = str(place)
     summary = None if found.result.inference is None else found.summary()
-    summarized = {} if summary is None else {"summary": summary.to_dict()}
     if as_json:
-        listed = {"coefficients": [line.to_dict() for line in found.coefficients()]}
+        listed = (
+            {"coefficients": [line.to_dict() for line in found.coefficients()]}
+            if summary is None
+            else {"summary": summary.to_dict()}
+        )
         figures = {figure.name: asdict(figure) for figure in found.figures}
-        out.say_json({**written, **out.summary(found.result), **summarized, **listed, "figures": figures})
+        out.say_json({**written, **out.summary(found.result), **listed, "figures": figures})
     if as_json or quiet:
         raise typer.Exit(ending)
     result = found.result

@@ -113,6 +113,10 @@ vcov.sottovoce_model <- function(object, ...) {
   object$vcov
 }
 
+summary.sottovoce_model <- function(object, ...) {
+  if (is.null(object$estimates)) object$coefficients else object$estimates
+}
+
 print.sottovoce_model <- function(x, ...) {
   cat("Private model of ", x$target, "\nGuarantee: ", x$facts[["guarantee"]], "\n\n", sep = "")
   print(if (is.null(x$estimates)) x$coefficients else x$estimates, row.names = FALSE)

@@ -19,8 +19,9 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
-from sottovoce.cli import application
+from sottovoce.cli import app, application
 from sottovoce.report import render
+from tests.tables import TWO, write
 
 COLUMNS = {
     "age": {"type": "numeric", "low": 20, "high": 80},
@@ -166,6 +167,22 @@ def test_no_export_and_no_frame_has_a_number_where_nothing_is_determined(
         assert not re.search(r"= *[\d.]", str(summary.wald([term])))
 
 
+def test_what_a_fit_prints_as_json_has_the_summary_and_no_weights_beside_it(tmp_path: Path) -> None:
+    """Weights predict with a penalty and their noise is not an error: beside a coefficient that is not
+    determined they would be read as its estimate."""
+    write(tmp_path / "data.csv", 300)
+    (tmp_path / "schema.toml").write_text(TWO.to_toml(), encoding="utf-8")
+    options = ("--schema", str(tmp_path / "schema.toml"), "--epsilon", "0.2", "--delta", "1e-6", "--json")
+    asked = ("--inference", "0.3", "--anyway")
+    for more, told, left_out in ((asked, "summary", "coefficients"), ((), "coefficients", "summary")):
+        place = tmp_path / f"{told}.json"
+        ran = CliRunner().invoke(app, ["fit", str(tmp_path / "data.csv"), *options, *more, "-o", str(place)])
+        assert ran.exit_code == 0, ran.output
+        found = json.loads(ran.stdout)
+        assert told in found
+        assert left_out not in found
+
+
 READ = """
 source("model.R")
 table <- read.csv("table.csv", check.names = FALSE)
@@ -202,7 +219,13 @@ def test_in_r_coefficients_covariances_and_predictions_are_ours(kind: str, tmp_p
     ours = model.predict_proba(frame) if kind in ("classes", "times") else model.predict(frame)
     np.testing.assert_allclose(rest[2 * size :], np.ravel(ours), **close)
     shown = subprocess.run(
-        ["Rscript", "--vanilla", "-e", 'source("model.R"); options(width = 500); print(model)'],
+        [
+            "Rscript",
+            "--vanilla",
+            "-e",
+            'source("model.R"); options(width = 500); print(model); '
+            "stopifnot(identical(summary(model), estimates))",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
