@@ -66,7 +66,7 @@ def survival_curves(model: Model, table: Any, level: float = 0.95) -> Matrix:
     if not 0.0 < level < 1.0:
         raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.", argument="level")
     coding = coded(model.terms(), findings)
-    estimate = OneStep.of(findings, coding.flat, coding.spread)
+    estimate = OneStep.of(findings, coding.flat, coding.spread, coding.levels)
     source = open_source(rereadable(table))
     logarithm: Any = 0.0
     moved: Any = 0.0

@@ -44,6 +44,7 @@ def terms_for(
         tuple(str(label) for label in sorted(target.classes)) if several and target.classes else (),
         chances=target.count or (target.classes is not None and loss in ("logistic", "cloglog")),
         moves=schema.unit * plain.matrix.T,
+        levels=tuple(np.flatnonzero(plain.indicators & ~plain.empty)[:-1].tolist()),
         flat=plain.inverse[plain.empty] if plain.empty.any() else None,
         ratio=ratio_of(target),
         within=schema.within,

@@ -69,6 +69,27 @@ ERRORS = (
         f"{ESTIMATE} -k changed",
     ),
     Mutant(
+        "a rare level's Hessian that changed left out of errors",
+        "results.inference.standard_errors:OneStep._with_undone",
+        "levels @ levels.T",
+        "0.0 * (levels @ levels.T)",
+        f"{ESTIMATE} -k rare_level",
+    ),
+    Mutant(
+        "how far a rare level moved told by the middle of its way alone",
+        "results.inference.standard_errors:OneStep.level_changes",
+        "np.maximum(np.abs(began), np.abs(middle))",
+        "np.abs(middle)",
+        f"{ESTIMATE} -k rare_level",
+    ),
+    Mutant(
+        "a rare level determined by a Hessian that is another one",
+        "results.inference.standard_errors:OneStep.determined",
+        "lost @ lost.T",
+        "0.0 * (lost @ lost.T)",
+        f"{ESTIMATE} -k rare_level",
+    ),
+    Mutant(
         "a coefficient determined by what was assumed",
         "results.inference.standard_errors:OneStep.determined",
         "assumed <= _ASSUMED * every",

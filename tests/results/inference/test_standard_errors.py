@@ -9,8 +9,9 @@ import pytest
 from scipy import special
 
 from sottovoce.results.inference.allotment import Allotment
+from sottovoce.results.inference.findings import LastAnswers
 from sottovoce.results.inference.score_moment import ScoreMoment
-from sottovoce.results.inference.standard_errors import OneStep
+from sottovoce.results.inference.standard_errors import Levels, OneStep
 from sottovoce.results.inference.terms import UserTerms, coded, plain_terms
 from tests.results.inference.populations import overlapping, quadratic, symmetric_noise
 
@@ -104,6 +105,42 @@ def test_a_hessian_that_changed_widens_by_the_way_and_not_by_the_noise() -> None
         added = (moved.covariance - still.covariance)[0, 0]
         assert added == pytest.approx(moved.change**2 * length**2 if grown else 0.0, rel=1e-6, abs=1e-15)
         assert (moved.change > 0.05) == grown
+
+
+@pytest.mark.parametrize("moved", np.linspace(-2.5, 2.5, 81))
+def test_a_rare_level_that_moved_far_is_not_determined_or_its_interval_holds_the_truth(moved: float) -> None:
+    """Rates whose logarithm is 0 for everybody, one record in 25 of a rare level. The Hessian is asked there;
+    noise of the first gradient leads the level astray by `moved`, and the last gradient is exact. All records
+    together hardly show that the level's own curvature is another one by then."""
+    share, nothing = 0.04, np.zeros((0, 2))
+    hessian = np.array([[1.0, share], [share, share]])
+    found = LastAnswers(
+        n=10**9,
+        outputs=1,
+        weights=np.array([0.0, moved]),
+        moved=np.array([0.0, moved]),
+        basis=np.eye(2),
+        gradient=np.full(2, share * np.expm1(moved)),
+        hessian=hessian,
+        moment=hessian,
+        gradient_scale=1e-5,
+        hessian_scale=1e-5,
+        moment_scale=1e-5,
+        robust=False,
+        likelihood=True,
+        constant=0,
+        third=1.0,
+        spread=1.0 + share,
+    )
+    levels = Levels(np.array([[0.0, 1.0]]), np.array([[0.0], [1.0]]))
+    estimate = OneStep.of(found, nothing, np.eye(2), levels)
+    middle, level = estimate.determined(np.eye(2))
+    errors, _ = estimate.errors(np.eye(2))
+    off = np.abs(estimate.values(np.eye(2)))
+    assert middle
+    assert off[0] < 3.0 * errors[0] < 0.01
+    assert level == (abs(moved) < 0.65)
+    assert not level or off[1] < 2.0 * errors[1]
 
 
 def test_the_part_of_the_sample_is_what_is_left_without_noise() -> None:

@@ -39,7 +39,7 @@ def average_effects(
 ) -> tuple[Coefficient, ...]:
     """For each pair the mean difference of what is predicted, its error and interval, of one output."""
     coding = coded(terms, findings)
-    estimate = OneStep.of(findings, coding.flat, coding.spread)
+    estimate = OneStep.of(findings, coding.flat, coding.spread, coding.levels)
     mean, slope = link
     found = []
     for pair in pairs:

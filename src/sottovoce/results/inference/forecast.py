@@ -176,7 +176,7 @@ def _seen(expected: LastAnswers, terms: UserTerms) -> tuple[tuple[str, ...], Vec
         noise = np.triu(rng.normal(size=(size, size)), 1) / math.sqrt(2.0)
         noise += noise.T + np.diag(rng.normal(size=size))
         drawn = replace(expected, hessian=expected.hessian + expected.hessian_scale * noise)
-        estimate = OneStep.of(drawn, coding.flat, coding.spread)
+        estimate = OneStep.of(drawn, coding.flat, coding.spread, coding.levels)
         along = estimate.direction(coding.matrix)
         found = estimate.errors(along)[0]
         sampled = np.einsum("ij,jk,ik->i", along, estimate.sampling_covariance, along)

@@ -16,6 +16,9 @@ What is left of second order is that H changes on the way from where it was aske
 of itself, see `curvature_change`. As if it were chance, (k / (1 - k))^2 dd' is added: next to nothing
 where training came close, and an interval that stays honest where it did not. The noise of g is multiplied by
 H^-1 as it was, whatever H has become, and takes no part in this.
+
+That k is of all records. Those of a rare level are hardly seen in it, and yet they alone are the curvature of
+the level's coefficient: where their score moved far, that coefficient gets a k and an addition of its own.
 """
 
 from __future__ import annotations
@@ -42,6 +45,16 @@ _ASSUMED = 0.5
 
 @final
 @dataclass(frozen=True, eq=False)
+class Levels:
+    """Terms that are 0 or 1. Rows of `scores` times a displacement in u: how far it moves the score of
+    records that have one. Columns of `alone`: the displacement that moves this term by 1 and no other."""
+
+    scores: Matrix
+    alone: Matrix
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class OneStep:
     """A step eta in an orthonormal basis Q of the directions that have a meaning, u = u_1 + Q eta.
 
@@ -50,16 +63,24 @@ class OneStep:
     findings: LastAnswers
     basis: Matrix
     spread: Matrix
+    levels: Levels
 
     @classmethod
-    def of(cls, findings: LastAnswers, flat: Matrix, spread: Matrix | None = None) -> OneStep:
+    def of(
+        cls,
+        findings: LastAnswers,
+        flat: Matrix,
+        spread: Matrix | None = None,
+        levels: Levels | None = None,
+    ) -> OneStep:
         """Over all directions but those of `flat`, rows in u along which the risk is constant."""
         size = findings.weights.size
         spread = np.eye(size) if spread is None else spread
+        levels = Levels(np.zeros((0, size)), np.zeros((size, 0))) if levels is None else levels
         if not len(flat):
-            return cls(findings, np.eye(size), spread)
+            return cls(findings, np.eye(size), spread, levels)
         values, vectors = np.linalg.eigh(flat.T @ flat)
-        return cls(findings, np.asarray(vectors[:, values < 1e-9 * values[-1]]), spread)
+        return cls(findings, np.asarray(vectors[:, values < 1e-9 * values[-1]]), spread, levels)
 
     @cached_property
     def gradient(self) -> Vector:
@@ -133,9 +154,30 @@ class OneStep:
         found = self.findings
         way = found.moved + 0.5 * self.basis @ self.displacement
         there = found.coordinates(found.weights)
-        mean = mean_curvature(found.hessian, found.hessian_scale, found.spread)
-        k = curvature_change(way, there, found.hessian, mean, found.third)
-        return k / (1.0 - k) if k < _MOST else _MOST / (1.0 - _MOST)
+        return float(_undone(curvature_change(way, there, found.hessian, self._mean, found.third)))
+
+    @cached_property
+    def _mean(self) -> float:
+        return mean_curvature(self.findings.hessian, self.findings.hessian_scale, self.findings.spread)
+
+    @cached_property
+    def level_changes(self) -> Vector:
+        """`change` for the records of each level alone, by how far their own score moved: where the Hessian
+        was asked to where the step began, or on to its middle. A step that overshot goes back, so the middle
+        alone may lie near the start by chance."""
+        began = self.levels.scores @ self.findings.moved
+        middle = began + 0.5 * self.levels.scores @ self.basis @ self.step
+        farther = np.maximum(np.abs(began), np.abs(middle))
+        return _undone(self.findings.third / self._mean * farther)
+
+    @cached_property
+    def _level_steps(self) -> Matrix:
+        """Columns: what the step does to each level's coefficient, alone, shortened as `displacement` is."""
+        rows = self.levels.scores @ self.basis
+        moves = rows @ self.step
+        added = np.einsum("ij,jk,ik->i", rows, self._sandwich(self.still), rows)
+        short = np.sqrt(np.maximum(0.0, moves**2 - added))
+        return np.asarray(self.basis.T @ self.levels.alone * short)
 
     @property
     def curves_down(self) -> bool:
@@ -163,7 +205,9 @@ class OneStep:
 
     def _with_undone(self, part: Vector) -> Matrix:
         """The covariance of a step that leaves this part of the way undone, as if by chance."""
-        return np.asarray(self._sandwich(self.still + self.noise) + self.assumed + np.outer(part, part))
+        levels = self._level_steps * self.level_changes
+        undone = np.outer(part, part) + levels @ levels.T
+        return np.asarray(self._sandwich(self.still + self.noise) + self.assumed + undone)
 
     @cached_property
     def sampling_covariance(self) -> Matrix:
@@ -177,6 +221,8 @@ class OneStep:
         if self.change > _ANOTHER:
             part = self.change * self.step
             whole, guessed = self._with_undone(part), guessed + np.outer(part, part)
+        lost = (self._level_steps * self.level_changes)[:, self.level_changes > _ANOTHER]
+        guessed = guessed + lost @ lost.T
         every, assumed = (np.einsum("ij,jk,ik->i", along, middle, along) for middle in (whole, guessed))
         return np.asarray(assumed <= _ASSUMED * every)
 
@@ -208,3 +254,9 @@ class OneStep:
 
     def _sandwich(self, middle: Matrix) -> Matrix:
         return np.asarray(self.inverse @ middle @ self.inverse)
+
+
+def _undone(k: float | Vector) -> Vector:
+    """k / (1 - k), k cut off below 1."""
+    cut = np.minimum(k, _MOST)
+    return np.asarray(cut / (1.0 - cut))

@@ -223,7 +223,7 @@ def summarized(
         )
     within = terms.assumed if within is None else checked_within(within)
     coding = coded(terms, findings, within)
-    estimate = OneStep.of(findings, coding.flat, coding.spread)
+    estimate = OneStep.of(findings, coding.flat, coding.spread, coding.levels)
     error = 1.0 - level
     if simultaneous:
         error = -math.expm1(math.log1p(-error) / len(coding.names))
@@ -262,7 +262,7 @@ def predicted(findings: LastAnswers, terms: UserTerms, rows: Matrix, level: floa
     if not 0.0 < level < 1.0:
         raise ParameterError("level must lie strictly between 0 and 1, for example 0.95.", argument="level")
     coding = coded(terms, findings)
-    estimate = OneStep.of(findings, coding.flat, coding.spread)
+    estimate = OneStep.of(findings, coding.flat, coding.spread, coding.levels)
     several = findings.outputs > 1
     if several:
         against_first = np.eye(findings.outputs)[1:] - np.eye(findings.outputs)[0]

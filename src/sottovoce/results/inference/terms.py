@@ -12,6 +12,7 @@ from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
 from sottovoce.results.inference.design import Group
 from sottovoce.results.inference.findings import LastAnswers
+from sottovoce.results.inference.standard_errors import Levels
 
 INTERCEPT = "intercept"
 
@@ -38,6 +39,7 @@ class UserTerms:
     outputs: tuple[str, ...] = ()
     chances: bool = False
     moves: Matrix | None = None
+    levels: tuple[int, ...] = ()
     flat: Matrix | None = None
     ratio: str = "odds ratio"
     within: float | None = None
@@ -60,13 +62,14 @@ class UserTerms:
 @dataclass(frozen=True, eq=False)
 class Coding:
     """Terms of all outputs against their references; `flat`, rows in u, are the directions that mean nothing,
-    `spread` the covariance, in u, that hidden directions are taken to have."""
+    `spread` the covariance, in u, that hidden directions are taken to have, `levels` the terms 0 or 1."""
 
     names: tuple[str, ...]
     matrix: Matrix
     offset: Vector
     flat: Matrix
     spread: Matrix
+    levels: Levels
     groups: tuple[Group, ...]
     references: dict[str, str]
 
@@ -83,6 +86,12 @@ def coded(terms: UserTerms, findings: LastAnswers, within: float | None = None) 
     references = {group.name: group.reference for group in groups if group.reference is not None}
     moves = np.eye(columns) if terms.moves is None else terms.moves
     solved = np.linalg.inv(moves @ findings.basis)
+    present = list(terms.levels)
+    alike = np.eye(outputs)
+    levels = Levels(
+        np.kron(alike, (moves @ findings.basis)[present]),
+        np.kron(alike, solved[:, present]),
+    )
     spread: Matrix = (0.5 * (terms.assumed if within is None else within)) ** 2 * (solved @ solved.T)
     if outputs > 1:
         labels = terms.outputs or tuple(f"class {k}" for k in range(outputs))
@@ -103,7 +112,7 @@ def coded(terms: UserTerms, findings: LastAnswers, within: float | None = None) 
         block = np.kron(against_first, block)
         offset, spread = np.tile(offset, outputs - 1), np.asarray(np.kron(np.eye(outputs), spread))
     directions = np.array(flat) if flat else np.zeros((0, findings.weights.size))
-    return Coding(names, block, offset, directions, spread, groups, references)
+    return Coding(names, block, offset, directions, spread, levels, groups, references)
 
 
 def plain_terms(findings: LastAnswers) -> UserTerms:
