@@ -78,8 +78,8 @@ ERRORS = (
     Mutant(
         "how far a rare level moved told by the middle of its way alone",
         "results.inference.standard_errors:OneStep.level_changes",
-        "np.maximum(np.abs(began), np.abs(middle))",
-        "np.abs(middle)",
+        "np.maximum(astray, _undone(bend * np.abs(middle)))",
+        "_undone(bend * np.abs(middle))",
         f"{ESTIMATE} -k rare_level",
     ),
     Mutant(

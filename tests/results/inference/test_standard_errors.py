@@ -139,7 +139,8 @@ def test_a_rare_level_that_moved_far_is_not_determined_or_its_interval_holds_the
     off = np.abs(estimate.values(np.eye(2)))
     assert middle
     assert off[0] < 3.0 * errors[0] < 0.01
-    assert level == (abs(moved) < 0.65)
+    assert level or abs(moved) > 0.8
+    assert not level or -1.0 < moved < 1.8
     assert not level or off[1] < 2.0 * errors[1]
 
 

@@ -162,13 +162,17 @@ class OneStep:
 
     @cached_property
     def level_changes(self) -> Vector:
-        """`change` for the records of each level alone, by how far their own score moved: where the Hessian
-        was asked to where the step began, or on to its middle. A step that overshot goes back, so the middle
-        alone may lie near the start by chance."""
+        """`change` for the records of each level alone, by how far their own score moved.
+
+        Where phi'' goes as e^t, as third / mean says at worst, a step from m back to 0 with the Hessian of 0
+        leaves (m + e^-m - 1) / (1 - e^-m) of itself undone, so that it counts though the middle of its way
+        lies near 0 again: it overshot. The middle counts as for all records."""
+        bend = self.findings.third / self._mean
         began = self.levels.scores @ self.findings.moved
         middle = began + 0.5 * self.levels.scores @ self.basis @ self.step
-        farther = np.maximum(np.abs(began), np.abs(middle))
-        return _undone(self.findings.third / self._mean * farther)
+        led = np.maximum(bend * np.abs(began), 1e-6)
+        astray = (led + np.expm1(-led)) / -np.expm1(-led)
+        return np.maximum(astray, _undone(bend * np.abs(middle)))
 
     @cached_property
     def _level_steps(self) -> Matrix:
