@@ -250,17 +250,18 @@ def test_every_question_of_an_evaluator_is_answered_from_the_result(simulate: in
 
 
 def test_green_is_for_a_promise_that_bought_something_and_who_was_held_out_is_protected_too() -> None:
-    """At epsilon 0.05 noise hides every coefficient; nothing here is simulated."""
+    """At epsilon 0.005 noise hides every coefficient, at 20 an attacker's guess is nearly sure to be right;
+    nothing here is simulated."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"age": rng.uniform(20, 80, 800), "ill": rng.choice(["no", "yes"], 800)})
+    frame = pd.DataFrame({"age": rng.uniform(20, 80, 8_000), "ill": rng.choice(["no", "yes"], 8_000)})
     schema = sv.Schema.from_dict(
         {
             "columns": {"age": {"type": "numeric", "low": 20, "high": 80}},
             "target": {"column": "ill", "classes": ["no", "yes"]},
         }
     )
-    leads = {}
-    for epsilon in (0.05, 20.0):
+    greens, empty = {}, {}
+    for epsilon in (0.005, 2.5, 20.0):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = sv.fit(
@@ -272,8 +273,10 @@ def test_green_is_for_a_promise_that_bought_something_and_who_was_held_out_is_pr
                 evaluate=0.25,
             )
         page = render(model.result, card=model.card())
-        leads[epsilon] = 'class="lead plain"' in page
-        assert "Each of the 600 records." in page
-        assert "Each of the 200 records held out is protected as well" in page
-        assert model.summary().nothing is leads[epsilon]
-    assert leads == {0.05: True, 20.0: False}
+        greens[epsilon] = 'class="lead"' in page
+        empty[epsilon] = model.summary().nothing
+        assert greens[epsilon] is not ('class="lead neutral"' in page)
+        assert "Each of the 6,000 records." in page
+        assert "Each of the 2,000 records held out is protected as well" in page
+    assert empty == {0.005: True, 2.5: False, 20.0: False}
+    assert greens == {0.005: False, 2.5: True, 20.0: False}

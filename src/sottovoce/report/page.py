@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sottovoce.accounting.wording import at_most
+from sottovoce.accounting.wording import at_most, right_guess
 from sottovoce.report import charts, hazards, words
 from sottovoce.report.card import Card
 from sottovoce.report.coefficients import coefficients
@@ -131,10 +131,11 @@ def _header(result: Result, card: Card, sections: list[tuple[str, str]]) -> str:
 
 
 def _tone(result: Result, card: Card) -> str:
-    """Green is for a promise that bought something."""
+    """Green is for a promise that leaves an attacker in doubt, and that bought something."""
     if result.simulated:
         return "lead warning"
-    return "lead plain" if _says_nothing(card) else "lead"
+    weak = right_guess(result.guarantee.epsilon, result.guarantee.delta) > 0.95
+    return "lead neutral" if weak or _says_nothing(card) else "lead"
 
 
 def _says_nothing(card: Card) -> bool:
