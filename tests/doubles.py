@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,7 +80,9 @@ class Recorder:
         self.exact.append(exact.copy())
         return released
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         released = self._noise.first_above(queries, sensitivity, epsilon)
         self.tape.append(released)
         return released
@@ -100,7 +103,9 @@ class Replay:
         assert released.shape == exact.shape
         return released.copy()
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         list(queries)
         return self._tape.pop(0)
 

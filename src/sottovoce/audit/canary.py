@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -99,7 +100,9 @@ class Tap:
     def laplace(self, sensitivity: int, epsilon: float) -> int:
         return round(self._factor * self._noise.laplace(sensitivity, epsilon))
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         released = self._noise.first_above(queries, sensitivity, epsilon / self._factor)
         self.observed.append(Observation(None, released, 0.0))
         return released
@@ -122,7 +125,9 @@ class Playback:
     def laplace(self, sensitivity: int, epsilon: float) -> int:
         return 0
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         self.exact.append(None)
         found: int | None = self._observed[len(self.exact) - 1].released
         return found

@@ -232,7 +232,7 @@ def line_drops(
     return distance + 2.0 * math.sqrt(lengths.size) * rounding
 
 
-def _require_sound(request: requests.Request) -> None:
+def _require_sound(request: Any) -> None:
     """No number of a request may be infinite or missing: a bound of it would mean nothing. Edges fall, or a
     search among them could find for one record what it found for the record before; each step has a divisor,
     or steps would be bounded in one layout and answered in another."""

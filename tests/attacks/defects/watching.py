@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -62,7 +63,9 @@ class Watch:
             raise DataError("not finite")
         return self._released(lambda: self._noise.gaussian(exact, calibration))
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> int | None:
+    def first_above(
+        self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float
+    ) -> int | None:
         exact = np.array([float(query) for query in queries])
         self.log.append(("search", repr((sensitivity, epsilon)), exact))
         if not np.isfinite(exact).all():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -122,7 +123,7 @@ class Heard(Listener):
         self._keep(exact, calibration.exact_sensitivity)
         return np.array(self._told(lambda: self._noise.gaussian(exact, calibration)))
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> Any:
+    def first_above(self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float) -> Any:
         seen = list(queries)
         for query in seen:
             self._keep(query, sensitivity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -66,7 +67,7 @@ class Listener:
         self._keep(exact, calibration.exact_sensitivity)
         return np.zeros(calibration.entries)
 
-    def first_above(self, queries: Iterable[float], sensitivity: float, epsilon: float) -> None:
+    def first_above(self, queries: Iterable[float | Fraction], sensitivity: float, epsilon: float) -> None:
         for query in queries:
             self._keep(query, sensitivity)
 

@@ -89,8 +89,8 @@ def coded(terms: UserTerms, findings: LastAnswers, within: float | None = None) 
     present = list(terms.levels)
     alike = np.eye(outputs)
     levels = Levels(
-        np.kron(alike, (moves @ findings.basis)[present]),
-        np.kron(alike, solved[:, present]),
+        scores=np.asarray(np.kron(alike, (moves @ findings.basis)[present]), dtype=np.float64),
+        alone=np.asarray(np.kron(alike, solved[:, present]), dtype=np.float64),
     )
     spread: Matrix = (0.5 * (terms.assumed if within is None else within)) ** 2 * (solved @ solved.T)
     if outputs > 1:
