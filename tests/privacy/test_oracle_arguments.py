@@ -71,7 +71,7 @@ class Bare:
         return exact
 
     def first_above(self, queries: Any, sensitivity: float, epsilon: float) -> int | None:
-        self.exact.append(np.array(list(queries)))
+        self.exact.append(np.array([float(query) for query in queries]))
         self.allowed = sensitivity
         return None
 

@@ -249,7 +249,7 @@ CHAINS = (
     ),
     Mutant(
         "a promise rounded down",
-        "accounting.lineage:_rounded_up",
+        "accounting.wording:rounded_up",
         "value.quantize(last, rounding=ROUND_CEILING)",
         "value.quantize(last, rounding='ROUND_FLOOR')",
         LINEAGE,

@@ -523,6 +523,13 @@ ASKING = (
         f"{LIES} -k another_name",
     ),
     Mutant(
+        "losses of examples said to have no sign",
+        "trusted.example_requests:ClippedLosses",
+        "one_sided: ClassVar[bool] = True",
+        "",
+        "tests/trusted/test_requests.py",
+    ),
+    Mutant(
         "records counted for persons",
         "privacy.sources:Source.require_kept",
         "not self._sums.by_person",

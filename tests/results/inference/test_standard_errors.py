@@ -9,9 +9,10 @@ import pytest
 from scipy import special
 
 from sottovoce.results.inference.allotment import Allotment
+from sottovoce.results.inference.design import Levels
 from sottovoce.results.inference.findings import LastAnswers
 from sottovoce.results.inference.score_moment import ScoreMoment
-from sottovoce.results.inference.standard_errors import Levels, OneStep
+from sottovoce.results.inference.standard_errors import OneStep
 from sottovoce.results.inference.terms import UserTerms, coded, plain_terms
 from tests.results.inference.populations import overlapping, quadratic, symmetric_noise
 

@@ -25,6 +25,16 @@ class Group:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Levels:
+    """Terms that are 0 or 1. Rows of `scores` times a displacement in u: how far it moves the score of
+    records that have one. Columns of `alone`: the displacement that moves this term by 1 and no other."""
+
+    scores: Matrix
+    alone: Matrix
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Design:
     """x = matrix psi for every record, the constant last; square, so that each fixes the other.
 

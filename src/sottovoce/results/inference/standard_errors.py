@@ -32,6 +32,7 @@ import numpy as np
 
 from sottovoce.arrays import Mask, Matrix, Vector
 from sottovoce.results.inference.allotment import least_ratio
+from sottovoce.results.inference.design import Levels
 from sottovoce.results.inference.findings import LastAnswers, curvature_change, mean_curvature
 from sottovoce.results.inference.score_moment import ScoreMoment
 
@@ -41,16 +42,6 @@ _ANOTHER = 2.0
 """k / (1 - k) where a Hessian may have changed by two thirds of itself, so that it says little."""
 _ASSUMED = 0.5
 """Part of a variance that may be assumed, not seen, in a coefficient that is determined."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Terms that are 0 or 1. Rows of `scores` times a displacement in u: how far it moves the score of
-    records that have one. Columns of `alone`: the displacement that moves this term by 1 and no other."""
-
-    scores: Matrix
-    alone: Matrix
 
 
 @final

@@ -10,9 +10,8 @@ import numpy as np
 
 from sottovoce.arrays import Matrix, Vector
 from sottovoce.errors import ParameterError
-from sottovoce.results.inference.design import Group
+from sottovoce.results.inference.design import Group, Levels
 from sottovoce.results.inference.findings import LastAnswers
-from sottovoce.results.inference.standard_errors import Levels
 
 INTERCEPT = "intercept"
 
