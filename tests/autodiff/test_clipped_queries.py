@@ -138,7 +138,7 @@ def test_both_ways_of_computing_agree() -> None:
     for query in (ClippedGradient(w, 0.4), GradientBands(w)):
         np.testing.assert_allclose(query.exact(by_layers), query.exact(alone), rtol=1e-9, atol=1e-12)
     gradients = by_layers.sums._terms.gradients(
-        by_layers.sums._flat(w), by_layers.sums._examples.inputs, by_layers.sums._examples.targets
+        by_layers.sums._flat(w), *(part[:-1] for part in by_layers.sums._examples._held)
     )
     norms = np.linalg.norm(gradients.numpy(), axis=1)
     query = ClippedGradient(w, float(np.median(norms)))

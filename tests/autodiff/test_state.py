@@ -137,6 +137,25 @@ def test_the_user_s_module_and_what_it_was_built_from_never_see_a_real_example(
     assert pair[0].problem == pair[1].problem
 
 
+def test_whoever_makes_up_examples_is_shown_kinds_and_no_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor how many a person has: a check that read it would refuse one table and not its neighbour."""
+    shown: list[Any] = []
+
+    def kept(terms: Any, flat: Any, kinds: Any, **_: Any) -> None:
+        shown.append([(part.shape, part.dtype) for part in kinds])
+        terms.stand_in(*(part.new_zeros(part.shape[1:]) for part in kinds))
+
+    monkeypatch.setattr("sottovoce.autodiff.risk.check_terms", kept)
+    X, y = models.phase_data(5, 3, seed=1)
+    for rows in (5, 4):
+        people = {"groups": np.array([1, 1, 2, 3, 3])[:rows], "persons": 3}
+        sv.autodiff.TorchRisk(
+            models.Squared(3), models.quarter_square, (X[:rows], y[:rows]), **people, **CLIPS
+        )
+    assert shown[0] == shown[1]
+    assert [shape for shape, _ in shown[0]] == [(0, 3), (0,)]
+
+
 def test_passes_leave_weights_buffers_and_module_as_they_were() -> None:
     risk = risk_on(after(nn.Tanh()), FAR)
     w = risk.start

@@ -19,7 +19,7 @@ from sottovoce.autodiff.terms import scalar_per_example
 from sottovoce.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.autodiff.examples import Examples
+    from sottovoce.autodiff.examples import Kinds
     from sottovoce.autodiff.terms import Terms
 
 PROBES = 4
@@ -52,10 +52,10 @@ def check_module(module: Any, loss: Any) -> None:
             )
 
 
-def check_terms(terms: Terms, flat: Tensor, examples: Examples, *, matrices: bool) -> None:
+def check_terms(terms: Terms, flat: Tensor, kinds: Kinds, *, matrices: bool) -> None:
     """Refuse a loss that is not one number an example, that moves when another example is replaced, that
     changes what it remembers, or that has no second derivative; `matrices`: as Hessians, else as products."""
-    inputs, targets, losses = _asked(terms, flat, examples)
+    inputs, targets, losses = _asked(terms, flat, kinds)
     if not scalar_per_example(losses, PROBES):
         raise ParameterError(
             "loss(outputs, targets) must return one number an example, in one dimension. "
@@ -98,27 +98,27 @@ def check_terms(terms: Terms, flat: Tensor, examples: Examples, *, matrices: boo
     )
 
 
-def made_up(examples: Examples, ceiling: int) -> tuple[Tensor, Tensor]:
+def made_up(kinds: Kinds, ceiling: int) -> tuple[Tensor, Tensor]:
     """Examples of these shapes and kinds, made from nothing else: real inputs normal, whole numbers and all
     targets counting from 0 to `ceiling` and over again, as every label set and vocabulary has a 0."""
-    count = torch.arange(PROBES, device=examples.inputs.device) % (ceiling + 1)
+    count = torch.arange(PROBES, device=kinds.inputs.device) % (ceiling + 1)
 
     def counted(like: Tensor) -> Tensor:
         rows = count.reshape(-1, *[1] * (like.ndim - 1))
         return rows.expand(PROBES, *like.shape[1:]).to(like.dtype).clone()
 
-    inputs = counted(examples.inputs)
+    inputs = counted(kinds.inputs)
     if inputs.is_floating_point():
         generator = torch.Generator().manual_seed(0)
         inputs = torch.randn(inputs.shape, generator=generator, dtype=torch.float64).to(inputs)
-    return inputs, counted(examples.targets)
+    return inputs, counted(kinds.targets)
 
 
-def _asked(terms: Terms, flat: Tensor, examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
+def _asked(terms: Terms, flat: Tensor, kinds: Kinds) -> tuple[Tensor, Tensor, Tensor]:
     """Made-up examples that the module takes, and their losses."""
     kind = ""
     for ceiling in (1, 0):
-        inputs, targets = made_up(examples, ceiling)
+        inputs, targets = made_up(kinds, ceiling)
         try:
             return inputs, targets, terms.together(flat, inputs, targets)
         except Exception as failure:

@@ -34,6 +34,13 @@ class Piece(NamedTuple):
     shares: Tensor
 
 
+class Kinds(NamedTuple):
+    """Empty tensors of the shapes and types that examples have."""
+
+    inputs: Tensor
+    targets: Tensor
+
+
 class Units(NamedTuple):
     """Which examples are whose: those of unit u are `first[u]` to `first[u + 1]`, a record having one.
 
@@ -89,12 +96,9 @@ class Examples(Sealed):
         return Examples(self._held, units, whole=False)
 
     @property
-    def inputs(self) -> Tensor:
-        return self._held[0][:-1]
-
-    @property
-    def targets(self) -> Tensor:
-        return self._held[1][:-1]
+    def kinds(self) -> Kinds:
+        """All that whoever makes up examples is shown: not even how many persons have."""
+        return Kinds(*(part.new_empty((0, *part.shape[1:])) for part in self._held))
 
     @property
     def n(self) -> int:

@@ -105,7 +105,7 @@ class TorchRisk(RiskOverSums):
         self._is_n_private = people is not None and not people.declared
         units = examples if people is None else examples.by_person(people)
         flat = terms.vector(self._start)
-        check_terms(terms, flat, examples, matrices=settings.forms_matrices(terms.dim))
+        check_terms(terms, flat, examples.kinds, matrices=settings.forms_matrices(terms.dim))
         units.fill_with(*terms.filler)
         self._sums = ExampleSums(
             terms,

@@ -145,11 +145,11 @@ STATE = (
         f"{_STATE} -k writes_its_own",
     ),
     Mutant(
-        "claims checked on real examples",
-        "autodiff.claims:_asked",
-        "made_up(examples, ceiling)",
-        "(examples.inputs[:PROBES], examples.targets[:PROBES])",
-        f"{_STATE} -k real_example",
+        "claims checked with the examples in hand",
+        "autodiff.examples:Examples.kinds",
+        "part.new_empty((0, *part.shape[1:]))",
+        "part",
+        f"{_STATE} -k kinds",
     ),
     Mutant(
         "one copy of the module serves all passes",
