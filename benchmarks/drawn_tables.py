@@ -59,14 +59,14 @@ def drawn(frame: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
     if len(frame) < FEWEST:
         return None
     frame.columns = [str(name) for name in frame.columns]
-    answers = [name for name in frame if _is_answer(frame[name])]
+    answers = [name for name in frame if is_answer(frame[name])]
     if not answers:
         return None
     answer = answers[-1]
     columns = {
         name: said
         for name in frame
-        if name != answer and (said := _declared(frame[name])) and not _tells(frame, name, answer)
+        if name != answer and (said := declared(frame[name])) and not tells(frame, name, answer)
     }
     if len(columns) < 3:
         return None
@@ -76,28 +76,28 @@ def drawn(frame: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
         if "categorical" in said:
             kept[name] = kept[name].astype(str)
     kept["answer"] = (frame[answer] == values[-1]).astype(int)
-    declared = "".join(f"[columns.{_quoted(name)}]\n{said}\n" for name, said in columns.items())
-    return kept.head(KEPT), f'{declared}[target]\ncolumn = "answer"\nclasses = [0, 1]\n'
+    listed = "".join(f"[columns.{quoted(name)}]\n{said}\n" for name, said in columns.items())
+    return kept.head(KEPT), f'{listed}[target]\ncolumn = "answer"\nclasses = [0, 1]\n'
 
 
-def _is_answer(column: pd.Series) -> bool:
+def is_answer(column: pd.Series) -> bool:
     shares = column.value_counts(normalize=True) if column.nunique() == 2 else []
     return len(shares) == 2 and min(shares) >= 0.05
 
 
-def _declared(column: pd.Series) -> str:
+def declared(column: pd.Series) -> str:
     """The column's section of the schema; empty where it is of another kind."""
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if number and column.nunique() > 10:
-        low, high = _rounded(float(column.min()), -1), _rounded(float(column.max()), 1)
+        low, high = rounded(float(column.min()), -1), rounded(float(column.max()), 1)
         return f'type = "numeric"\nlow = {low!r}\nhigh = {high!r}\n' if low < high else ""
     if pd.api.types.is_datetime64_any_dtype(column) or not 2 <= column.nunique() <= 30:
         return ""
-    listed = ", ".join(_quoted(str(value)) for value in sorted(column.astype(str).unique()))
+    listed = ", ".join(quoted(str(value)) for value in sorted(column.astype(str).unique()))
     return f'type = "categorical"\ncategories = [{listed}]\n'
 
 
-def _rounded(value: float, side: int) -> float:
+def rounded(value: float, side: int) -> float:
     """To one digit, away from what lies within."""
     if value == 0.0 or not math.isfinite(value):
         return 0.0
@@ -105,12 +105,12 @@ def _rounded(value: float, side: int) -> float:
     return float(f"{(math.floor if side < 0 else math.ceil)(value / unit) * unit:.6g}")
 
 
-def _tells(frame: pd.DataFrame, name: str, answer: str) -> bool:
+def tells(frame: pd.DataFrame, name: str, answer: str) -> bool:
     """Whether each of few values goes with one answer alone."""
     return frame[name].nunique() <= 30 and bool((frame.groupby(name)[answer].nunique() == 1).all())
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
 
 

@@ -40,7 +40,7 @@ COLUMNS = {
 GRID = (90, 180, 270)
 EPSILONS = (1.0, 3.0)
 COMPARED = 20
-"""Sets of a setting whose errors are compared with those without privacy."""
+"""Sets of a setting, the first of a run, whose errors are compared with those without privacy."""
 
 
 class Setting(NamedTuple):
@@ -124,10 +124,10 @@ def declared(setting: Setting, target: dict[str, Any]) -> sv.Schema:
     return sv.Schema.from_dict({**unit, "columns": COLUMNS, "target": target})
 
 
-def found(setting: Setting, number: int) -> list[dict[str, Any]]:
+def found(setting: Setting, number: int, compared: bool) -> list[dict[str, Any]]:
     """What was released at each epsilon, from which a summary follows, and the errors without privacy."""
     table, target, _ = drawn(setting, number)
-    plain, cox = ({}, {}) if number >= COMPARED else plain_errors(setting.kind, table)
+    plain, cox = plain_errors(setting.kind, table) if compared else ({}, {})
     fitted = models(table, declared(setting, target), setting.method, noise_of(setting, number))
     return [
         {
@@ -207,7 +207,12 @@ def at_risk(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def run(
-    out: Path, sizes: list[int], sets: int, kinds: list[str], method: str | None, part: tuple[int, int]
+    out: Path,
+    sizes: list[int],
+    numbers: range,
+    kinds: list[str],
+    method: str | None,
+    part: tuple[int, int],
 ) -> None:
     done = {(*line["setting"], line["number"]) for line in _lines([out])}
     settings = [
@@ -217,10 +222,10 @@ def run(
         for persons in (False, True)
     ]
     with out.open("a") as file:
-        for number in range(part[0], sets, part[1]):
+        for number in numbers[part[0] :: part[1]]:
             for setting in settings:
                 if (*setting, number) not in done:
-                    lines = found(setting, number)
+                    lines = found(setting, number, number < numbers.start + COMPARED)
                     print("\n".join(map(json.dumps, lines)), file=file, flush=True)
 
 
@@ -286,6 +291,7 @@ def main() -> None:
     runs.add_argument("--out", type=Path, required=True)
     runs.add_argument("--n", type=int, nargs="+", default=[5_000, 20_000, 100_000])
     runs.add_argument("--sets", type=int, default=1000)
+    runs.add_argument("--first", type=int, default=0, help="number of the first set")
     runs.add_argument("--kinds", nargs="+", default=["rate", "survival"])
     runs.add_argument("--method", help="auto for rates, majorize for times to event unless said")
     runs.add_argument("--part", default="0/1", help="this one of so many parts, 0/2 and 1/2")
@@ -295,7 +301,8 @@ def main() -> None:
         print(table(given.stores))
     else:
         one, of = map(int, given.part.split("/"))
-        run(given.out, given.n, given.sets, given.kinds, given.method, (one, of))
+        numbers = range(given.first, given.first + given.sets)
+        run(given.out, given.n, numbers, given.kinds, given.method, (one, of))
 
 
 if __name__ == "__main__":
