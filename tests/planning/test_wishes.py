@@ -140,3 +140,13 @@ def test_a_page_has_an_epsilon_to_move_and_a_sentence_for_each() -> None:
     assert len(slider) == len(places) == len(found.accuracy.fine)
     assert places == sorted(places)
     assert str(found.accuracy.fine[0]) in slider[0]
+
+
+def test_a_page_leads_with_what_was_asked_for() -> None:
+    reached = render_plan(planned(accuracy=0.8, without_privacy=0.85))
+    assert "Accuracy 0.8, where 0.85 is had without privacy, is expected at \u03b5\u00a0=\u00a0" in reached
+    assert "<h2>What is wanted</h2>" in reached
+    schema = sv.Schema((Numeric("age", 0.0, 1.0),), Target("y", classes=(0, 1)))
+    inferred = render_plan(planned(dim=2, intercept=True, schema=schema, inference=0.3))
+    assert "2 of 2 coefficients are expected to be determined" in inferred
+    assert "<h2>Standard errors to expect</h2>" in inferred

@@ -52,7 +52,7 @@ class Wish:
         low = "" if self.low is None else f"{self.low:.2g}"
         high = "no epsilon is safe" if self.high is None else f"{self.high:.2g}"
         return (
-            f"{self.wanted} is expected of epsilon = {self.epsilon:.2g} {self.odds}; "
+            f"{self.wanted} is expected at epsilon = {self.epsilon:.2g} {self.odds}; "
             f"range {low} to {high if self.high is not None else 'none: ' + high}"
         )
 

@@ -1,17 +1,21 @@
-"""A plan as a page: what privacy may cost in accuracy over epsilon, and the plan in full."""
+"""A plan as a page: what was asked for, what privacy may cost in accuracy over epsilon, and all in full."""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from sottovoce.report import axes
 from sottovoce.report.markup import element, number, text
 from sottovoce.report.page import document, figure
+from sottovoce.results.inference.forecast import Verdict
 
 if TYPE_CHECKING:
     from sottovoce.planning.accuracy import AccuracyForecast, AccuracyLost
     from sottovoce.planning.planner import Plan
+    from sottovoce.planning.wishes import Wish
+    from sottovoce.results.inference.forecast import CoefficientForecast
 
 CAPTION = "Points of accuracy lost, both scales logarithmic; less than 0.01 is drawn as 0.01."
 _LEAST = 0.01
@@ -19,11 +23,6 @@ _LEAST = 0.01
 
 def render_plan(plan: Plan) -> str:
     """One self-contained page, from public numbers alone."""
-    lead = (
-        f"Privacy is expected to cost {points(plan.accuracy.here.typical)} points of accuracy"
-        if plan.accuracy is not None
-        else f"A gradient norm of {number(plan.gradient)} can be certified"
-    )
     facts = (
         ("\u03b5", number(plan.epsilon)),
         ("\u03b4", number(plan.delta)),
@@ -35,12 +34,55 @@ def render_plan(plan: Plan) -> str:
         "header",
         element("p", "Sottovoce plan", class_="brand")
         + element("h1", "What this budget can buy")
-        + element("p", text(lead), class_="lead")
+        + _lead(plan)
         + element("dl", tiles, class_="tiles"),
     )
-    sections = "" if plan.accuracy is None else element("section", expected(plan.accuracy, plan.epsilon))
-    whole = element("h2", "In full") + element("pre", text(plan), class_="plain")
-    return document("Sottovoce plan", header + sections + element("section", whole))
+    parts = [
+        "" if not plan.wishes else wanted(plan.wishes),
+        "" if plan.coefficients is None else errors(plan.coefficients, plan.unit),
+        "" if plan.accuracy is None else expected(plan.accuracy, plan.epsilon),
+        element("h2", "In full") + element("pre", text(plan), class_="plain"),
+    ]
+    sections = "".join(element("section", part) for part in parts if part)
+    return document("Sottovoce plan", header + sections)
+
+
+def _lead(plan: Plan) -> str:
+    """What was asked for first: a wish, standard errors, accuracy, or else the gradient."""
+    if plan.wishes:
+        first = plan.wishes[0]
+        missed = first.epsilon is None
+        said = (
+            str(first) if missed else f"{first.wanted} is expected at \u03b5\u00a0=\u00a0{first.epsilon:.2g}"
+        )
+        return element("p", text(_capital(said)), class_="lead warning" if missed else "lead neutral")
+    if plan.coefficients is not None:
+        lines = plan.coefficients.lines
+        sure = sum(line.verdict is Verdict.YES for line in lines)
+        said = f"{sure} of {len(lines)} coefficients are expected to be determined"
+        return element("p", said, class_="lead neutral" if sure else "lead warning")
+    if plan.accuracy is not None:
+        lost = points(plan.accuracy.here.typical)
+        return element("p", f"Privacy is expected to cost {lost} points of accuracy", class_="lead")
+    return element("p", f"A gradient norm of {number(plan.gradient)} can be certified", class_="lead")
+
+
+def wanted(wishes: tuple[Wish, ...]) -> str:
+    """The epsilon that each wish asks for, with its range."""
+    return element("h2", "What is wanted") + "".join(
+        element("p", text(_sentence(str(one)))) for one in wishes
+    )
+
+
+def errors(forecast: CoefficientForecast, unit: str) -> str:
+    """The standard error to expect of every coefficient."""
+    heads = element("tr", element("th", "term") + element("th", "standard error"))
+    rows = (element("tr", element("td", text(one.term)) + element("td", text(one))) for one in forecast.lines)
+    return (
+        element("h2", "Standard errors to expect")
+        + element("p", f"For {unit}s as declared, in the units of the schema.")
+        + element("table", element("thead", heads) + element("tbody", "".join(rows)), class_="grid-of-words")
+    )
 
 
 def expected(forecast: AccuracyForecast, epsilon: float) -> str:
@@ -48,11 +90,11 @@ def expected(forecast: AccuracyForecast, epsilon: float) -> str:
     keys = [
         ("stroke", "typical"),
         ("noise", "range"),
-        ("dash", "the epsilon told below"),
+        ("dash", "the epsilon below"),
     ]
     return (
         element("h2", "Accuracy lost to privacy")
-        + "".join(element("p", text(_sentence(line))) for line in str(forecast).splitlines())
+        + "".join(element("p", _options(text(_sentence(line)))) for line in str(forecast).splitlines())
         + figure(chart(forecast, epsilon), keys, CAPTION)
         + slider(forecast, epsilon)
     )
@@ -130,7 +172,16 @@ def points(share: float) -> str:
 
 
 def _sentence(line: str) -> str:
-    return f"{line.strip()[0].upper()}{line.strip()[1:]}."
+    return f"{_capital(line.strip())}."
+
+
+def _options(line: str) -> str:
+    """Options as code, in which no line ends."""
+    return re.sub(r"--\w+ [\d.]+\d", lambda found: element("code", found[0], class_="option"), line)
+
+
+def _capital(line: str) -> str:
+    return line[0].upper() + line[1:]
 
 
 def _epsilon(found: AccuracyLost) -> float:
