@@ -1,4 +1,4 @@
-"""DP-EBM at its defaults: run by `benchmarks.documented_contest`, in an environment that has interpret-core."""
+"""DP-EBM at its defaults: run by `benchmarks.documented_contest`, in an environment with interpret-core."""
 
 import json
 import sys
