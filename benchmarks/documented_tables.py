@@ -42,7 +42,7 @@ def documented(text: str, columns: list[str]) -> str | None:
         if name in columns:
             return name
     item = None
-    for line in before.partition("### Format")[2].splitlines():
+    for line in before.partition("### Format")[2].partition("\n### ")[0].splitlines():
         item = line.strip().strip("`") if line.strip().strip("`") in columns else item
         if item and SAID.search(line):
             return item
