@@ -120,6 +120,8 @@ def test_the_command_writes_the_entry_and_lists_its_blanks(data: Path, tmp_path:
         str(place),
         "--curator",
         "A clinic",
+        "--purpose",
+        "Planning of wards",
         "--json",
     ]
     ran = CliRunner().invoke(app, given)
@@ -127,6 +129,7 @@ def test_the_command_writes_the_entry_and_lists_its_blanks(data: Path, tmp_path:
     found = yaml.safe_load(place.read_text(encoding="utf-8"))
     require_valid(found)
     assert found["deployment"]["basic"]["data_curators"] == ["A clinic"]
+    assert found["deployment"]["basic"]["intended_use"] == "Planning of wards"
     listed = json.loads(ran.output)["blanks"]
     assert "deployment.basic.data_product_region" in listed
     assert all(BLANK in place.read_text(encoding="utf-8") for _ in listed)

@@ -37,6 +37,9 @@ def report(
             help="Also say what an attack found: what `sottovoce audit --json` printed.", show_default=False
         ),
     ] = None,
+    purpose: Annotated[
+        str, typer.Option(help="registry: what the model is for, unless the fit was told.")
+    ] = "",
     curator: Annotated[list[str] | None, typer.Option(help="registry: who publishes the model.")] = None,
     region: Annotated[str, typer.Option(help="registry: the region the data describe.")] = "",
     sector: Annotated[str, typer.Option(help="registry: Healthcare, Government, ...")] = "",
@@ -65,6 +68,7 @@ def report(
     inputs = (run,) if audit is None else (run, audit)
     require_free((output, registry), inputs=inputs, ledger=ledger, force=force)
     about = Publication(
+        purpose=purpose,
         curators=tuple(curator or ()),
         region=region,
         sector=sector,

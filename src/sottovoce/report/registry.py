@@ -24,9 +24,10 @@ SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Fin
 @final
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What no run knows: who publishes the model, for which region and sector, when, and who writes."""
+    """What no run knows: who publishes the model, for which purpose, region and sector, when, and who writes."""
 
     curators: tuple[str, ...] = ()
+    purpose: str = ""
     region: str = ""
     sector: str = ""
     published: str = ""
@@ -59,7 +60,7 @@ def entry(result: Result, card: Card, about: Publication) -> dict[str, Any]:
     basic = {
         "name": f"Private model of {card.target or 'a table'} ({name})",
         "data_curators": list(about.curators) or [f"{BLANK}who publishes the model"],
-        "intended_use": card.purpose or f"{BLANK}what the model is for",
+        "intended_use": card.purpose or about.purpose or f"{BLANK}what the model is for",
         "data_product_type": "Machine learning model",
         "data_product_region": about.region or f"{BLANK}the region the data describe, or whose laws apply",
         "description": f"{result.objective}; {result.weights.size} weights, fitted on {promise.whose}.",
