@@ -7,7 +7,8 @@
 The rule, written before the first run. Tables are gone through by package and name, capitals before small
 letters, until twenty are taken. What is predicted is the first column of the table that stands alone, or as
 the one argument of a function, on the left of a formula in the examples of the documentation; where there is
-none, the first column that is described with the word "response", "outcome" or "dependent". It is
+none, the column described last before the first "response", "outcome" or "dependent" of what is said of them
+and their sources. It is
 
 - classes, if it takes two values, each in at least a twentieth of the records,
 - a count, if it takes whole numbers from 0, more than two of them, and 0 in at least a twentieth,
@@ -42,7 +43,7 @@ def documented(text: str, columns: list[str]) -> str | None:
         if name in columns:
             return name
     item = None
-    for line in before.partition("### Format")[2].partition("\n### ")[0].splitlines():
+    for line in before.partition("### Format")[2].splitlines():
         item = line.strip().strip("`") if line.strip().strip("`") in columns else item
         if item and SAID.search(line):
             return item

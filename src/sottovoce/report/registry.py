@@ -24,7 +24,7 @@ SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Fin
 @final
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What no run knows: who publishes the model, for what, for which region and sector, when, and who writes."""
+    """What no run knows: who publishes the model, why, for which region and sector, when, and who writes."""
 
     curators: tuple[str, ...] = ()
     purpose: str = ""
