@@ -25,7 +25,7 @@ from sottovoce.methods.registry import by_name
 from sottovoce.privacy.noise import SimulatedNoise
 from sottovoce.privacy.oracle import Oracle
 from sottovoce.report import render
-from sottovoce.report.words import methods
+from sottovoce.report.words import methods, references
 from sottovoce.results.certificate import Certificate
 
 R, Z = Relation.REPLACE_ONE, Relation.ZERO_OUT
@@ -353,6 +353,9 @@ def test_the_methods_paragraph_names_what_the_run_was_counted_in() -> None:
         said = methods(result, result.summary())
         assert named in said
         assert other not in said
+        assert {one.split(":")[0].split(",")[0] for one in references(result)[1:]} == {
+            "Dong" if "Gaussian" in named else "Mironov"
+        }
 
 
 @pytest.mark.parametrize("lenient", ["zero", "raise"])

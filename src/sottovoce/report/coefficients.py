@@ -43,7 +43,7 @@ def coefficients(result: Result, card: Card) -> str:
     told = element("h3", "For a methods section") + element(
         "blockquote", text(words.methods(result, summary))
     )
-    references = "".join(element("li", text(line)) for line in words.REFERENCES)
+    references = "".join(element("li", text(line)) for line in words.references(result))
     return (
         said
         + _table(body, [*heads, ""])

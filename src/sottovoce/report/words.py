@@ -177,16 +177,19 @@ def noise(reason: str) -> str:
     )
 
 
-REFERENCES = (
-    "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis. TCC 2006.",
-    "Dong, Roth, Su: Gaussian differential privacy. Journal of the Royal Statistical Society B 84, 2022.",
-    "Mironov: Renyi differential privacy. Computer Security Foundations, 2017.",
+_NOISE = (
+    "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis. TCC 2006."
 )
 
-
 _ACCOUNTANTS = {
-    "gdp": "Gaussian differential privacy (Dong et al., 2022)",
-    "renyi": "Renyi divergences of one order (Mironov, 2017)",
+    "gdp": (
+        "Gaussian differential privacy (Dong et al., 2022)",
+        "Dong, Roth, Su: Gaussian differential privacy. Journal of the Royal Statistical Society B 84, 2022.",
+    ),
+    "renyi": (
+        "Renyi divergences of one order (Mironov, 2017)",
+        "Mironov: Renyi differential privacy. Computer Security Foundations, 2017.",
+    ),
 }
 
 _MODELS = {
@@ -206,7 +209,7 @@ def methods(result: Result, summary: Summary) -> str:
         if result.simulated
         else f"All that is reported satisfies {stated(promised.epsilon, promised.delta)}-differential "
         f"privacy for every one of {promised.whose} ({promised.neighbours}), accounted for by "
-        f"{_accountant(result)}."
+        f"{' and '.join(name for name, _ in _accountants(result))}."
     )
     hidden = sum(not line.resolved for line in summary.lines)
     left = (
@@ -225,13 +228,15 @@ def methods(result: Result, summary: Summary) -> str:
     )
 
 
-def _accountant(result: Result) -> str:
+def references(result: Result) -> list[str]:
+    """What the paragraph cites."""
+    return [_NOISE, *(cited for _, cited in _accountants(result))]
+
+
+def _accountants(result: Result) -> list[tuple[str, str]]:
     """What the runs were counted in; in files from before that was kept they were in the first of these."""
     counted = {preset.currency for preset in result.lineage}
-    return (
-        " and ".join(name for currency, name in _ACCOUNTANTS.items() if currency in counted)
-        or (_ACCOUNTANTS["gdp"])
-    )
+    return [known for currency, known in _ACCOUNTANTS.items() if currency in counted] or [_ACCOUNTANTS["gdp"]]
 
 
 def with_intervals(summary: Summary, *, drawn: bool) -> str:

@@ -25,7 +25,7 @@ CHAINS = (
     ),
     Mutant(
         "a run counted in Renyi divergences reported as Gaussian differential privacy",
-        "report.words:_accountant",
+        "report.words:_accountants",
         "currency in counted",
         "currency == 'gdp'",
         "tests/accounting/test_statements.py -k methods_paragraph",
