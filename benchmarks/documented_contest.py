@@ -44,7 +44,7 @@ EPSILONS, RELATION, FIRST = (0.3, 1.0), "zero-out", 7000
 KEPT = Path(__file__).parent / "results" / "documented.jsonl"
 OURS = ("linear", "additive", "auto", "linear, told more")
 RIVALS = ("DP-GD", "DP-SGD", "AdaSSP")
-EBM = "DP-EBM, its defaults"
+EBM, PLAIN = "DP-EBM, its defaults", "linear, not private"
 SCALES = (1 / 32, 1 / 4)
 """Of the largest declared count, what rivals take for one; the better is shown."""
 
@@ -209,6 +209,19 @@ def compared(table: Table, epsilon: float, runs: int) -> None:
                 keep(**about, model=name, run=run, loss=loss, setting=setting)
 
 
+def without_privacy(table: Table) -> float:
+    """The loss of the straight line of most likelihood on the same rows, hardly penalized."""
+    from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+
+    kinds: dict[str, Any] = {
+        "classes": LogisticRegression(C=1e6, max_iter=5000, fit_intercept=False),
+        "number": LinearRegression(fit_intercept=False),
+        "count": PoissonRegressor(alpha=1e-8, max_iter=5000, fit_intercept=False),
+    }
+    board = table.split()
+    return losses(table, [board.judge(kinds[table.kind].fit(board.X, board.y).coef_.ravel())])[0]
+
+
 def bending(table: Table, python: Path, runs: int) -> None:
     """DP-EBM in its own environment, told the declared ranges and categories."""
     train, held = table.parts
@@ -232,12 +245,15 @@ def page(rows: list[dict[str, Any]]) -> list[str]:
     """All cells; below, whom each of ours is behind."""
     cells: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     about = {row["table"]: row for row in rows}
+    plain = {row["table"]: row["loss"] for row in rows if row["model"] == PLAIN}
     for row in rows:
-        cells[row["table"], row["epsilon"]][row["model"]].append(row["loss"])
-    heads = ["table", "predicts", "n", "epsilon", *OURS, *RIVALS, EBM]
+        if row["model"] != PLAIN:
+            cells[row["table"], row["epsilon"]][row["model"]].append(row["loss"])
+    heads = ["table", "predicts", "n", "epsilon", *OURS, *RIVALS, EBM, PLAIN]
     lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     for (table, epsilon), found in sorted(cells.items()):
         shown = [_shown(found.get(model, [])) for model in (*OURS, *RIVALS, EBM)]
+        shown.append(f"{plain[table]:.4f}" if table in plain else "")
         first = about[table]
         lines.append(f"| {table} | {first['kind']} | {first['n']:,} | {epsilon:g} | {' | '.join(shown)} |")
     lines += ["", "| ours | beside | ahead | level | behind |", "| --- | --- |" + " ---: |" * 3]
@@ -298,6 +314,9 @@ def main() -> None:
             if asked.ebm is not None and table.kind != "count":
                 bending(table, asked.ebm, asked.runs)
             elif asked.ebm is None:
+                for run in missing(table, PLAIN, 0.0, 1):
+                    about = {"table": name, "kind": table.kind, "n": len(table.parts[0]), "epsilon": 0.0}
+                    keep(**about, model=PLAIN, run=run, loss=without_privacy(table))
                 for epsilon in EPSILONS:
                     compared(table, epsilon, asked.runs)
 
