@@ -74,8 +74,9 @@ def test_what_a_module_cannot_answer_is_refused_before_anything_is_charged() -> 
         ledger = sv.Ledger(BUDGET)
 
 
-@pytest.mark.parametrize("method", ["auto", "majorize"])
-@pytest.mark.parametrize("tolerance", [None, TOLERANCE])
+@pytest.mark.parametrize(
+    ("method", "tolerance"), [("auto", None), ("majorize", None), ("majorize", TOLERANCE)]
+)
 def test_a_module_is_majorized_by_its_declared_smoothness_and_asked_for_no_gram_matrix(
     method: str, tolerance: sv.Tolerance | None
 ) -> None:

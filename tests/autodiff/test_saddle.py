@@ -35,6 +35,15 @@ def test_the_saddle_is_escaped_at_half_the_loss_or_less(seed: int) -> None:
     assert risk.mean_loss(result.weights) <= 0.5 * risk.mean_loss(risk.start)
 
 
+@pytest.mark.parametrize("tolerance", [None, sv.Tolerance(gradient=0.2, curvature=0.2)])
+def test_the_default_leaves_the_saddle_of_a_module_by_cubic_steps(tolerance: sv.Tolerance | None) -> None:
+    risk = models.phase_risk(4000, 8, seed=0)
+    result = sv.minimize(risk, budget=sv.Budget(6.0, 1e-5), tolerance=tolerance, simulate=0)
+    assert "cubic" in result.choice
+    assert risk.smallest_eigenvalue(result.weights) > 0.0
+    assert risk.mean_loss(result.weights) <= 0.5 * risk.mean_loss(risk.start)
+
+
 def test_batch_descent_escapes_too() -> None:
     risk = models.phase_risk(4000, 8, seed=1)
     result = sv.minimize(

@@ -28,6 +28,9 @@ WISH = sv.Tolerance(gradient=0.1)
         ("logistic", None, {"dim": 3 * 6000, "outputs": 3}, "majorize"),
         ("sigmoid", WISH, {"dim": 6000}, "majorize"),
         ("logistic", None, {"matrix_free": True}, "majorize"),
+        ("sigmoid", WISH, {"matrix_free": True}, "majorize"),
+        ("sigmoid", None, {"clipped": True}, "majorize"),
+        ("sigmoid", WISH, {"clipped": True}, "cubic"),
     ],
 )
 def test_public_facts_decide_and_the_reason_names_the_method(

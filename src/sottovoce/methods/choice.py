@@ -37,7 +37,8 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
     """The method as named, or the one that public facts recommend. No record enters."""
     if method != AUTO:
         return Choice(by_name(method) if isinstance(method, str) else method)
-    if problem.matrix_free or problem.clipped:
+    escape = tolerance is not None and not problem.is_convex and problem.forms_matrices
+    if (problem.matrix_free or problem.clipped) and not escape:
         reason = "majorize was chosen: the risk has no columns whose scale can be learned"
         if tolerance is None and curvature_in_doubt(problem, None):
             reason += "; a start at a saddle is left by cubic steps"
@@ -62,7 +63,7 @@ def chosen(method: str | Method, problem: Problem, tolerance: Tolerance | None) 
         if curvature_in_doubt(problem, None):
             reason += "; it looks at the curvature on the way, and leaves saddles by cubic steps"
         return Choice(Adapt(), f"{reason}.")
-    if not problem.is_convex and problem.forms_matrices:
+    if escape:
         return Choice(
             Cubic(),
             "cubic was chosen: the risk is not convex, and a tolerance asks for a way out of saddles.",
