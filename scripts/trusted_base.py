@@ -52,10 +52,11 @@ FIGURES = (
 SINGLE = (
     "arrays.py",
     "errors.py",
+    "estimators/unit_ball.py",
     "queries/preconditioner.py",
     "queries/low_rank_shrinkage.py",
 )
-"""Coordinates, which are measured; what every file uses."""
+"""Coordinates, which are measured; what every file uses; an estimator's rows, shrunk as a whole array."""
 
 GRADIENT = """
 import sys

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -42,6 +44,7 @@ class Watch:
     simulated = True
 
     def __init__(self, seed: int, tape: list[Any] | None = None) -> None:
+        self.seed = seed
         self._noise = SimulatedNoise(seed)
         self._given = None if tape is None else list(tape)
         self.log: list[tuple[str, Any, Any]] = []
@@ -98,7 +101,8 @@ class Watch:
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Every run charges in the watch's sight, and whoever asks for noise is given the watch."""
+    """Every run charges in the watch's sight, whoever asks for noise is given the watch, and entropy is a
+    seed's: where a defect draws who is held out from entropy, neighbours must draw alike."""
     charge, noisiest = Run.charge, CountOracle._noisiest
 
     def charged(run: Run, event: Any) -> Any:
@@ -112,6 +116,7 @@ def watching(watch: Watch) -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(CountOracle, "_noisiest", chosen))
         patches.enter_context(mock.patch.object(Run, "charge", charged))
+        patches.enter_context(mock.patch.object(random, "SystemRandom", partial(random.Random, watch.seed)))
         for name, module in list(sys.modules.items()):
             if name.startswith("sottovoce.") and "noise_for" in vars(module):
                 patches.enter_context(mock.patch.object(module, "noise_for", return_value=watch))
