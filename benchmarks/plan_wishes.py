@@ -1,6 +1,7 @@
 """Whether the epsilon that `plan --accuracy` names reaches the accuracy, and half of it does not.
 
     python -m benchmarks.plan_wishes FOLDER [TABLES]
+    python -m benchmarks.plan_wishes FOLDER why NAME...     excess loss and accuracy lost, told and found
 
 Tables are NAME.csv and NAME.toml of the folder, two classes each: the first TABLES by name, 12 if not told,
 on which the minimizer is at least three points better than always naming the more frequent class; on others
@@ -22,6 +23,7 @@ import numpy as np
 import sottovoce as sv
 from benchmarks.adapt_problems import Table
 from benchmarks.plan_accuracy import _accuracy, other
+from sottovoce.planning.accuracy import accuracy_lost
 from sottovoce.planning.wishes import wish_for_accuracy
 
 FITS, POINTS, LEAST, TABLES = 10, 0.01, 0.03, 12
@@ -29,6 +31,10 @@ KEPT = Path(__file__).parent / "results" / "plan-wishes.jsonl"
 
 
 def main() -> None:
+    if sys.argv[2:3] == ["why"]:
+        for name in sys.argv[3:]:
+            print(compared(name, other(Path(sys.argv[1]) / f"{name}.toml")), flush=True)
+        return
     wanted = int(sys.argv[2]) if len(sys.argv) > 2 else TABLES
     done = {json.loads(line)["table"] for line in KEPT.read_text().splitlines()} if KEPT.exists() else set()
     with KEPT.open("a", encoding="utf-8") as kept:
@@ -54,6 +60,27 @@ def main() -> None:
     fails = sum(line["half"] <= 0.5 * FITS for line in found)
     print(f"of {FITS * len(found)} runs {at} reach it at the named epsilon, {half} at half of it")
     print(f"of {len(found)} tables {enough} in eight of ten runs; on {fails} half fails in half of them")
+
+
+def compared(name: str, table: Table) -> str:
+    """Of four fits at the epsilon that is named, beside what the forecast says there."""
+    without = _accuracy(table, table.best[0])
+    budget, dim = sv.Budget(1.0, table.delta), table.X.shape[1]
+    wish = wish_for_accuracy(without - POINTS, without, table.n, dim, budget, 0.0, area=False)
+    assert wish.epsilon is not None
+    asked = sv.Budget(wish.epsilon, table.delta)
+    told = accuracy_lost(table.n, dim, asked)
+
+    def loss(weights: np.ndarray) -> float:
+        return float(np.logaddexp(0.0, -table.y * (table.X @ weights)).mean())
+
+    fits = [sv.minimize(table.risk, budget=asked, simulate=seed).weights for seed in range(4)]
+    excess = np.mean([loss(weights) - loss(table.best[0]) for weights in fits])
+    lost = np.mean([without - _accuracy(table, weights) for weights in fits])
+    return (
+        f"{name}: log odds of standard deviation {np.std(table.X @ table.best[0]):.2f}; excess told "
+        f"{told.excess:.4f}, found {excess:.4f}; accuracy lost told {told.typical:.4f}, found {lost:.4f}"
+    )
 
 
 def judged(name: str, table: Table) -> dict[str, object]:
