@@ -113,6 +113,16 @@ vcov.sottovoce_model <- function(object, ...) {
   object$vcov
 }
 
+# by Student's distribution, as the noise in the covariance asks: R's own method would take the normal one
+confint.sottovoce_model <- function(object, parm, level = 0.95, ...) {
+  ends <- c((1 - level) / 2, (1 + level) / 2)
+  values <- coef(object)
+  reach <- outer(sqrt(diag(vcov(object))), rep(1, 2)) * sapply(ends, qt, df = object$df)
+  found <- values + matrix(reach, ncol = 2)
+  dimnames(found) <- list(names(values), paste(format(100 * ends, trim = TRUE, digits = 3), "%"))
+  if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
 summary.sottovoce_model <- function(object, ...) {
   if (is.null(object$estimates)) object$coefficients else object$estimates
 }

@@ -115,7 +115,7 @@ def _categories(card: Scorecard, column: Categorical) -> dict[str, str]:
 
 def _inferred(summary: Summary) -> str:
     """A data frame with the columns of broom, NA where nothing is determined, and the covariance matrix of
-    the estimates, both in the units of the table."""
+    the estimates, both in the units of the table; and their degrees of freedom."""
     from sottovoce.results.inference.summary import COLUMNS
 
     columns = zip(*(line.values for line in summary.lines), strict=True)
@@ -126,6 +126,7 @@ def _inferred(summary: Summary) -> str:
     return (
         f"estimates <- data.frame(\n{listed},\n  check.names = FALSE, stringsAsFactors = FALSE\n)\n"
         f"model$vcov <- {_matrix(summary.covariance, names, names)}\n"
+        f"model$df <- {_vector(summary.freedom.tolist())}\n"
         "model$estimates <- estimates\n"
     )
 

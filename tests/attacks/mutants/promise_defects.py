@@ -38,6 +38,13 @@ CHAINS = (
         "tests/exports/test_exports_r.py -k cells_are",
     ),
     Mutant(
+        "R's intervals by the normal distribution",
+        "exports.r:_inferred",
+        "summary.freedom.tolist()",
+        "[float('inf')] * len(summary.lines)",
+        "tests/results/inference/test_undetermined.py -k in_r",
+    ),
+    Mutant(
         "R reads interactions the other way round",
         "exports.r:_array",
         "values.ravel(order='F')",

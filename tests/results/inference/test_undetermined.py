@@ -187,7 +187,7 @@ READ = """
 source("model.R")
 table <- read.csv("table.csv", check.names = FALSE)
 show <- function(value) cat(sprintf("%.17g", value), sep = "\\n")
-show(coef(model)); show(t(vcov(model))); show(sqrt(diag(vcov(model)))); show(confint(model)[, 1])
+show(coef(model)); show(t(vcov(model))); show(sqrt(diag(vcov(model)))); show(confint(model))
 show(t(as.matrix(predict(model, table))))
 """
 
@@ -214,10 +214,10 @@ def test_in_r_coefficients_covariances_and_predictions_are_ours(kind: str, tmp_p
     np.testing.assert_allclose(matrix, model.summary().covariance, **close)
     rest = numbers[size + size**2 :]
     np.testing.assert_allclose(rest[:size], [line.error for line in lines], **close)
-    seen = [line.resolved for line in lines]
-    assert (rest[size : 2 * size][seen] < numbers[:size][seen]).all()
+    ends = [line.low for line in lines] + [line.high for line in lines]
+    np.testing.assert_allclose(rest[size : 3 * size], ends, **close)
     ours = model.predict_proba(frame) if kind in ("classes", "times") else model.predict(frame)
-    np.testing.assert_allclose(rest[2 * size :], np.ravel(ours), **close)
+    np.testing.assert_allclose(rest[3 * size :], np.ravel(ours), **close)
     shown = subprocess.run(
         [
             "Rscript",
