@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sottovoce.report import axes
 from sottovoce.report.markup import element, number, text
 from sottovoce.report.page import document, figure
-from sottovoce.results.inference.forecast import Verdict
 
 if TYPE_CHECKING:
     from sottovoce.planning.accuracy import AccuracyForecast, AccuracyLost
@@ -58,7 +57,7 @@ def _lead(plan: Plan) -> str:
         return element("p", text(_capital(said)), class_="lead warning" if missed else "lead neutral")
     if plan.coefficients is not None:
         lines = plan.coefficients.lines
-        sure = sum(line.verdict is Verdict.YES for line in lines)
+        sure = sum(math.isfinite(line.error) for line in lines)
         said = f"{sure} of {len(lines)} coefficients are expected to be determined"
         return element("p", said, class_="lead neutral" if sure else "lead warning")
     if plan.accuracy is not None:
