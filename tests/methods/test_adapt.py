@@ -265,10 +265,12 @@ def heard(
     steps: int,
     seed: int = 0,
     groups: np.ndarray | None = None,
+    missed: float = 1e-3,
 ) -> tuple[Posterior, float]:
-    """A posterior that heard noisy gradients of a quadratic risk, and its squared error."""
+    """A posterior that heard noisy gradients of a quadratic risk, and its squared error; `missed` is the mean
+    square of what S may miss of an entry."""
     rng, size = np.random.default_rng(seed), truth.size
-    moments = SecondMoments(np.ones(size), np.eye(size), 1.0, 1e-3)
+    moments = SecondMoments(np.ones(size), np.eye(size), 1.0, missed)
     groups = np.zeros(size, dtype=np.intp) if groups is None else groups
     posterior = Posterior.prior(moments, 1.0, np.zeros(size), 1, 1.4, np.zeros_like, groups)
     curves = SecantCurvature(np.full(posterior.sizes.size, 0.2), np.full(posterior.sizes.size, 0.2), 0.25)
@@ -295,6 +297,19 @@ def test_the_posterior_finds_curvature_that_the_second_moments_hide() -> None:
         posterior, error = heard(truth, 1e-3, bend, 30)
         assert error < 1e-3
         assert posterior.unknown < 0.1
+
+
+def test_precise_answers_leave_no_more_in_doubt_than_before() -> None:
+    """Gains that errors of H keep up once made the variance of 110 directions grow without end; then nothing
+    was found too small, and the hypothesis of no signal won."""
+    truth = 0.12 * np.random.default_rng(1).standard_normal(110)
+    unknown = []
+    for steps in (5, 15, 30, 60):
+        posterior, error = heard(truth, 1e-4, 1.0, steps, missed=0.03)
+        unknown.append(posterior.unknown)
+        assert float(posterior.weights[posterior.sizes == posterior.sizes.min()].sum()) < 1e-3
+    assert unknown == sorted(unknown, reverse=True)
+    assert error < 1e-4
 
 
 def test_curvature_misjudged_from_direction_to_direction_dies_out_where_answers_are_precise() -> None:

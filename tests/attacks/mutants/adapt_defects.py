@@ -93,6 +93,13 @@ ADAPT = (
         f"{_TESTS} -k stands_out",
     ),
     Mutant(
+        "doubt that precise answers make grow",
+        "methods.adapt.posterior:Posterior.update",
+        "np.minimum(self.variances, left)",
+        "left",
+        f"{_TESTS} -k precise_answers",
+    ),
+    Mutant(
         "evidence of the first answer forgotten",
         "methods.adapt.posterior:Posterior.update",
         "np.sum(answer ** 2, axis=0) / total + len(u) * np.log(total)",

@@ -260,7 +260,8 @@ class Posterior:
         costs = self._costs
         seen = np.maximum(1.0 - _HIDDEN * self.edge / self.spectrum, 0.0)
         self.step_noise = StepNoise(costs @ (gain / bends), scale, seen * (costs @ bends))
-        self.variances = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
+        left = self.variances * (1.0 - gain) ** 2 + gain**2 * (noise + error)
+        self.variances = np.minimum(self.variances, left)
 
     def _pseudo_observation(self, observation: GradientObservation) -> tuple[Matrix, Matrix]:
         """Where an answer says that u* lies from u, under each hypothesis, and the variance of its noise."""
