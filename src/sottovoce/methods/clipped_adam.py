@@ -72,7 +72,7 @@ class ClippedAdam(Method):
     ends the run there, with what was released; otherwise it goes up, for a run that is resumed."""
 
     name: ClassVar[str] = "clipped-adam"
-    steps: int = 400
+    steps: int = 200
     passes: float = 20.0
     rate: float = 3.0
     interruptible: bool = True
