@@ -1,4 +1,4 @@
-"""Opacus's side of `benchmarks.fit_torch`: each setting asked for; prints loss and accuracy.
+"""Opacus's side of `benchmarks.fit_torch`: a line with loss and accuracy for each setting asked for.
 
 python -P benchmarks/fit_torch_process.py FOLDER
 """
@@ -37,10 +37,7 @@ def network(data, seed):
 
 def run(data, asked):
     model = network(data, asked["seed"])
-    if asked["optimizer"] == "Adam":
-        optimizer = torch.optim.Adam(model.parameters(), lr=asked["rate"])
-    else:
-        optimizer = torch.optim.SGD(model.parameters(), lr=asked["rate"], momentum=asked["momentum"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=asked["rate"], momentum=asked["momentum"])
     rows = torch.utils.data.TensorDataset(torch.tensor(data["X"]), torch.tensor(data["y"]))
     begun = time.process_time()
     model, optimizer, loader = PrivacyEngine(accountant="rdp").make_private_with_epsilon(
@@ -78,7 +75,9 @@ def main() -> None:
     asked = json.loads((folder / "asked.json").read_text())
     with np.load(folder / "data.npz") as stored:
         data = dict(stored)
-    print(json.dumps([run(data, setting) for setting in asked]))
+    torch.set_num_threads(1)
+    for setting in asked:
+        print(json.dumps(run(data, setting)), flush=True)
 
 
 if __name__ == "__main__":
