@@ -81,6 +81,19 @@ def test_drift_rests_where_there_is_nothing_but_noise() -> None:
     assert np.linalg.norm(result.weights) < 0.1
 
 
+def test_spider_does_not_follow_noise_where_the_risk_hardly_bends() -> None:
+    """Two columns bend the risk, twenty-eight do not: along these, long steps would follow noise for ever."""
+    rng = np.random.default_rng(0)
+    X = 0.05 * rng.standard_normal((30_000, 30)) * np.where(np.arange(30) < 3, 1.0, 0.001)
+    X[:, 0] += 0.7
+    y = np.where(rng.random(30_000) < 1.0 / (1.0 + np.exp(-40.0 * X[:, 1])), 1, -1)
+    records = sv.Records.from_arrays(X, y, labels=(-1, 1))
+    risk = sv.Risk(records, sv.losses.Logistic(), sv.regularizers.Tukey(1e-3))
+    start = np.random.default_rng(0).standard_normal(30)
+    result = sv.minimize(risk, budget=sv.Budget(4.0, 1e-6), method="spider", start=start, simulate=0)
+    assert np.linalg.norm(risk.gradient(result.weights)) < 0.01
+
+
 def test_softmax_is_refused_before_anything_is_charged() -> None:
     rng = np.random.default_rng(0)
     risk = sv.SoftmaxRisk(

@@ -42,8 +42,10 @@ class Spider(SettlingMethod):
     grown so long that this costs `dearest` of a gradient as precise, a fresh gradient takes its place.
     The change over a step also tells the curvature along it, free of charge: steps become longer, at most
     `longest` times, where the risk bends up less than its majorizer, or down. Near a saddle the estimate
-    grows along the way out. Where it falls instead, to `followed` of what noise made it, and `patience` steps
-    were taken since, a gradient for an even share of the budget joins it; `fresh` of these can be paid."""
+    grows along the way out. Where its square is less than `faint` times what noise makes it, it may be all
+    noise: steps are the majorizer's then, as longer ones would follow noise far along directions in which
+    nothing bends, and once `patience` steps were taken, a gradient for an even share of the budget joins it;
+    `fresh` of these can be paid."""
 
     name: ClassVar[str] = "spider"
     left: ClassVar[float] = 1.0
@@ -54,16 +56,18 @@ class Spider(SettlingMethod):
     added: float = 0.1
     accuracy: float = 0.2
     dearest: float = 0.5
-    followed: float = 0.25
+    faint: float = 2.0
     longest: float = 8.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fresh < 1 or self.patience < 1:
             raise ParameterError("fresh and patience must be at least 1.", argument="fresh")
-        for name in ("added", "accuracy", "dearest", "followed"):
+        for name in ("added", "accuracy", "dearest"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ParameterError(f"{name} must be above 0 and at most 1.", argument=name)
+        if not 0.0 < self.faint <= 16.0:
+            raise ParameterError("faint must be above 0 and at most 16.", argument="faint")
         if not 1.0 <= self.longest <= 64.0:
             raise ParameterError("longest must lie between 1 and 64.", argument="longest")
 
@@ -133,7 +137,7 @@ class SpiderSteps(SettlingRule):
         if self.estimate is not None:
             spent, price = self._carried(state, self.estimate)
         kind = "gradient change"
-        if self.estimate is None or self._is_followed(self.estimate):
+        if self.estimate is None or (self.since >= self.method.patience and self._is_faint(self.estimate)):
             if price > self.left:
                 if spent:
                     state.record("rest", spent)
@@ -155,9 +159,8 @@ class SpiderSteps(SettlingRule):
     def rest(self, state: State) -> None:
         """Where the last step led."""
 
-    def _is_followed(self, estimate: Estimate) -> bool:
-        below = estimate.norm**2 < self.method.followed * estimate.value.size * estimate.variance
-        return below and self.since >= self.method.patience
+    def _is_faint(self, estimate: Estimate) -> bool:
+        return estimate.norm**2 < self.method.faint * estimate.value.size * estimate.variance
 
     def _carried(self, state: State, estimate: Estimate) -> tuple[int, int]:
         """Carry the estimate to where the state stands, or drop it where that is too dear; what was paid, and
@@ -176,15 +179,16 @@ class SpiderSteps(SettlingRule):
             return 0, fresh
         answer = state.ask.ask(query, price)
         self.left -= answer.units
-        self.estimate, self.last = estimate.changed(answer), state.w
-        self._lengthen(way, estimate.value, answer)
+        carried = estimate.changed(answer)
+        self.estimate, self.last = carried, state.w
+        self.longer = 1.0 if self._is_faint(carried) else self._lengthened(way, estimate.value, answer)
         return answer.units, self.each
 
-    def _lengthen(self, way: Vector, gradient: Vector, change: Answer[Vector]) -> None:
+    def _lengthened(self, way: Vector, gradient: Vector, change: Answer[Vector]) -> float:
         """To the bottom of a parabola with the curvature seen along the way; no step that is longer than the
         majorizer's is more than twice as long as the last."""
         length = float(np.linalg.norm(way))
         seen = max(float(way @ change.value), change.scale * length)
         wanted = -self.longer * float(way @ gradient) / seen
         plain = float(np.linalg.norm(self.majorizer.along(gradient + change.value)))
-        self.longer = max(1.0, min(wanted, self.method.longest, 2.0 * length / max(plain, 1e-300)))
+        return max(1.0, min(wanted, self.method.longest, 2.0 * length / max(plain, 1e-300)))
