@@ -183,7 +183,7 @@ def interrupted_after(steps: int) -> Iterator[None]:
 
 
 def test_an_interruption_leaves_what_was_released() -> None:
-    with interrupted_after(30):
+    with interrupted_after(15):
         found = fit_torch(network(), models.cross_entropy, models.network_data(300), BUDGET, simulate=0)
     assert found.result.stop is sv.Stop.INTERRUPTED
     assert any("short of its plan" in caveat for caveat in found.caveats)
