@@ -121,6 +121,7 @@ def test_a_module_is_followed_by_changes_too() -> None:
     [
         lambda: Spider(fresh=0),
         lambda: Spider(added=0.0),
+        lambda: Spider(faint=0.0),
         lambda: Spider(longest=0.5),
         lambda: Spider(relaxation=2.0),
         lambda: Drift(patience=0),
