@@ -99,6 +99,25 @@ def test_the_look_leaves_a_curve_its_knots_where_it_has_them(monkeypatch: pytest
     assert bent.columns[0] == plain.columns[0]
 
 
+def test_few_curves_beside_many_levels_are_taken_without_a_look() -> None:
+    rng = np.random.default_rng(4)
+    held = {"age": rng.uniform(0.0, 1.0, 2_000), "town": rng.integers(0, 40, 2_000).astype(str)}
+    told = pa.table({**held, "y": (rng.random(2_000) < 0.5).astype(np.int64)})
+    towns = Categorical("town", tuple(map(str, range(40))))
+    columns = (Numeric("age", 0.0, 1.0), towns)
+    for levels, expected in ((columns, {"age"}), (columns[:1], set())):
+        schema = Schema(levels, Target("y", classes=(0, 1)))
+        model = sv.fit(told, schema, epsilon=2.0, delta=1e-6, model="auto", simulate=0)
+        assert curves_of(model.schema) == expected
+        assert [row.kind for row in model.result.trace].count("bends") == (not expected)
+
+
+def test_nothing_is_spent_on_a_look_where_no_curve_could_pay() -> None:
+    kinds = [row.kind for row in fitted(300, bent=True, epsilon=0.3).result.trace]
+    assert "marginals" in kinds
+    assert not {"bends", "pairs"} & set(kinds)
+
+
 def test_a_pile_is_told_from_noise() -> None:
     shares = (0.6, *(0.4 / (BINS - 1) for _ in range(BINS - 1)))
     edges = tuple(np.linspace(0.0, 1.0, BINS + 1).tolist())
@@ -278,6 +297,15 @@ def test_a_curve_pays_for_a_quarter_of_what_the_sample_costs_an_unpenalized_fit(
     ask: Any = SimpleNamespace(problem=problem, units_left=1, mu_squared=lambda units: 1.0)
     gains = (selection.Gain("pays", 1e-4, 8), selection.Gain("does not", 5e-5, 8))
     assert selection.Gains(gains, Bending(0.25, 0.25, 0.25)).worthwhile(ask, 10, 2.0) == {"pays"}
+
+
+def test_a_new_start_has_to_pay_for_what_the_fit_had_learned() -> None:
+    problem = SimpleNamespace(n=10**6, dim=1, influence=1.0, outputs=1)
+    ask: Any = SimpleNamespace(problem=problem, units_left=900, mu_squared=lambda units: units * 1e4)
+    found = selection.Gains((selection.Gain("bends", 3e-5, 4),), Bending(0.25, 0.25, 0.25))
+    with mock.patch.object(selection, "sensitivity_of", return_value=1.0):
+        assert found.worthwhile(ask, 10, 2.0) == {"bends"}
+        assert found.worthwhile(ask, 10, 2.0, learned=10_000) == frozenset()
 
 
 @pytest.mark.parametrize("relation", list(Relation))

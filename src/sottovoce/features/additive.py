@@ -42,6 +42,10 @@ SHARE = 0.03
 LOOK_SHARE, PAIR_SHARE = 0.08, 0.04
 """Parts of what is left then for the gradient along bends, at a linear fit, and along products of pairs."""
 
+_MOSTLY_LINES = 0.7
+"""Where at least this part of the features is there without the curves to choose among, all of these are
+taken without a look: what they add costs about as much noise, if half bend, as a look and a new start."""
+
 _FIRST_LOOK, _LAST_LOOK, _FITTED = 3, 9, 1.15
 """Gradients of that fit before the look, at least and at most; between them it is taken as soon as a gradient
 is no longer than this many times what noise makes it. Lines that are not fitted leak into bends."""
@@ -82,6 +86,7 @@ class Additive(StagedRisk):
         self.marginals: tuple[Marginal, ...] = ()
         self.current = first
         self._before = self.schema, self.current
+        self._begun = 0
 
     @property
     def n(self) -> int:
@@ -111,9 +116,10 @@ class Additive(StagedRisk):
         opening = [Opening("marginals", answer.units)]
         if self._narrows:
             self._narrow(asking, whole, opening)
-        kept = self._sure if self._chooses else self._names
+        kept = self._sure if self._chooses and self._may_save else self._names
         self._chooses = kept != self._names
         self._take(curved(self._plain, self._knots, self.marginals, kept))
+        self._begun = ask.units_left
         return self.current, tuple(opening)
 
     @property
@@ -130,6 +136,16 @@ class Additive(StagedRisk):
         hidden = {marginal.name for marginal in self.marginals if marginal.is_piled}
         return declared_curves(self._plain) | (self._names & hidden)
 
+    @property
+    def _may_save(self) -> bool:
+        """Whether leaving out curves would save more than looking for them costs. By public numbers, and by
+        which columns are curves anyway."""
+        least, most = (
+            RowLayout.of(curved(self._plain, self._knots, only=names)).dim
+            for names in (self._sure, self._names)
+        )
+        return least < _MOSTLY_LINES * most
+
     def _take(self, schema: Schema) -> None:
         self._before = self.schema, self.current
         self.schema, self.current = schema, self._risk_over(schema)
@@ -138,23 +154,27 @@ class Additive(StagedRisk):
         """Take back the features that were chosen last."""
         self.schema, self.current = self._before
 
-    def bent(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
+    def bent(
+        self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int, learned: int
+    ) -> bool:
         """Ask which columns are worth a curve at the weights w of lines, and take those; True if any is."""
         self._chooses = False
         bent = curved(self.schema, self._knots, self.marginals, self._names, apart=True)
         ask, among = asking(self._risk_over(bent)), Bends.of(self.schema, bent, self.marginals)
         found = gains(ask, among, w, stand, units)
-        kept = found.worthwhile(ask, self.current.problem.dim, stand.deviation) | self._sure
+        kept = found.worthwhile(ask, w.size, stand.deviation, learned=learned) | self._sure
         if kept == curves_of(self.schema):
             return False
         self._take(curved(self._plain, self._knots, self.marginals, kept))
         return True
 
-    def crossed(self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int) -> bool:
+    def crossed(
+        self, asking: Callable[[ExactRisk], Queries], w: Vector, stand: Stand, units: int, learned: int
+    ) -> bool:
         """Ask which pairs of columns are worth a surface at the weights w; True if any is."""
         names, self._pairing = self._pairing, ()
         products = Products.of(self.schema, names, self.marginals)
-        pairs = together(asking(self._risk_over(products.schema)), products, w, stand, units)
+        pairs = together(asking(self._risk_over(products.schema)), products, w, stand, units, learned)
         if not pairs:
             return False
         self._take(paired(self.schema, self._plain, pairs, self.marginals))
@@ -165,11 +185,14 @@ class Additive(StagedRisk):
         all that are have one, at pairs. True: the features have changed."""
         looks = [("bends", self.bent, LOOK_SHARE)] if self._chooses else []
         looks += [("pairs", self.crossed, PAIR_SHARE)] if self._pairing else []
+        learned = self._begun - state.ask.units_left
         for kind, look, share in looks:
             before = state.ask.units_left
-            found = look(asking, state.w, stand, int(share * before))
-            state.record(kind, before - state.ask.units_left)
+            found = look(asking, state.w, stand, int(share * before), learned)
+            if state.ask.units_left < before:
+                state.record(kind, before - state.ask.units_left)
             if found:
+                self._begun = state.ask.units_left
                 return True
         return False
 

@@ -19,7 +19,7 @@ from sottovoce.data.layout import RowLayout
 from sottovoce.data.numbers import Numeric, Spline
 from sottovoce.errors import ParameterError
 from sottovoce.features.curves import bends, spline
-from sottovoce.features.selection import Bending, Gain, Gains, expected_gains, gradient_at
+from sottovoce.features.selection import Bending, Gain, Gains, expected_gains, gradient_at, may_pay
 from sottovoce.queries import Preconditioner
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sottovoce.queries import Queries
 
 KNOTS = 2
+FEATURES = (KNOTS + 4) ** 2
 """Knots of the splines whose products are a surface: six features each, 36 of a pair."""
 
 MOST_PAIRS = 8
@@ -184,29 +185,35 @@ class Products:
         found[:, -1] = rows[:, -1]
         return np.asarray(found.ravel())
 
-    def asked(self, ask: Queries, w: Vector, stand: Stand, units: int) -> tuple[Matrix, Matrix, Bending]:
-        """What products are seen to gain, outputs by pairs, its error, and how the loss bends there."""
+    def asked(
+        self, ask: Queries, w: Vector, stand: Stand, units: int
+    ) -> tuple[Matrix, Matrix, Bending] | None:
+        """What products are seen to gain, outputs by pairs, its error, and how the loss bends there; nothing
+        is asked where no surface may pay."""
         preconditioner = self.preconditioner
         inside = ask.preconditioned(preconditioner)
-        answer, bending = gradient_at(inside, preconditioner.from_user(self.weights_of(w)), stand, units)
+        query, bending = gradient_at(inside, preconditioner.from_user(self.weights_of(w)), stand)
+        if not may_pay(ask, bending, FEATURES, w.size, stand.deviation):
+            return None
+        answer = inside.ask(query, units)
         rows = answer.value.reshape(-1, ask.problem.columns)[:, self._first : -1]
         error = bending.unit * math.sqrt(answer.scale**2 + bending.scatter / ask.problem.n)
         return bending.unit * rows, np.full_like(rows, error), bending
 
 
 def together(
-    ask: Queries, products: Products, w: Vector, stand: Stand, units: int
+    ask: Queries, products: Products, w: Vector, stand: Stand, units: int, learned: int
 ) -> tuple[tuple[str, str], ...]:
     """The pairs whose surfaces gain more than their features cost, asked for at the weights w."""
-    seen, errors, bending = products.asked(ask, w, stand, units)
+    asked = products.asked(ask, w, stand, units)
+    if asked is None:
+        return ()
+    seen, errors, bending = asked
     split = [seen[:, [place]] for place in range(len(products.pairs))]
     error = [errors[:, [place]] for place in range(len(products.pairs))]
-    features = (KNOTS + 4) ** 2
     found = tuple(
-        Gain(str(place), gain, features)
+        Gain(str(place), gain, FEATURES)
         for place, gain in enumerate(expected_gains(split, error, most=EXPECTED).tolist())
     )
-    kept = Gains(found, bending).worthwhile(
-        ask, RowLayout.of(products.before).dim, stand.deviation, most=MOST_PAIRS
-    )
+    kept = Gains(found, bending).worthwhile(ask, w.size, stand.deviation, MOST_PAIRS, learned=learned)
     return tuple(pair for place, pair in enumerate(products.pairs) if str(place) in kept)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sottovoce.features.marginals import Marginal
     from sottovoce.losses import Loss
     from sottovoce.methods.adapt.inspection import Stand
-    from sottovoce.queries import Answer, Queries, Query
+    from sottovoce.queries import Queries, Query
 
 _BENDS = 3
 """Smooth functions of a column that are tried: more would add noise before they add evidence."""
@@ -132,29 +132,32 @@ class Gains:
     bending: Bending
 
     def worthwhile(
-        self, ask: Queries, weights: int, deviation: float, most: int | None = None
+        self, ask: Queries, weights: int, deviation: float, most: int | None = None, *, learned: int = 0
     ) -> frozenset[str]:
         """Those that gain more than their features cost beside `weights` others, if all that is left is spent
-        on training; not more than `most` of them. Scores have this `deviation` by now.
+        on training; not more than `most` of them. Scores have this `deviation` by now. Any of them is a new
+        start, for which the fit so far is given up, with what it was told for `learned` units.
 
         D weights that are trained in coordinates of one scale have gradients of length sqrt(D), so that noise
         of m sqrt(D) / mu enters each of them, m being what one record moves; the sample itself adds its
         scatter over n to the square of each. Of what that costs, A, a fit that draws weights to 0 loses
         A S / (A + S), S being what is at stake: h/2 of the square of the scores, and what is gained."""
-        problem, mu = ask.problem, math.sqrt(ask.mu_squared(max(1, ask.units_left)))
+        problem, left = ask.problem, max(1, ask.units_left)
         moved = sensitivity_of(ask, Gradient(np.zeros(problem.dim))) / problem.influence
         stake = 0.5 * self.bending.whole * max(deviation, _LEAST_DEVIATION) ** 2
 
-        def lost(count: int, gained: float) -> float:
-            noise = (count * moved / mu) ** 2 + SAMPLED * count * self.bending.scatter / problem.n
+        def lost(count: int, gained: float, units: int) -> float:
+            noise = (count * moved) ** 2 / ask.mu_squared(units)
+            noise += SAMPLED * count * self.bending.scatter / problem.n
             noise *= self.bending.unit**2
             return noise * (stake + gained) / max(noise + stake + gained, 1e-300)
 
+        begun = lost(weights, 0.0, left + learned)
         best, total, count = (0.0, 0), 0.0, weights
         ordered = sorted(self.columns, key=lambda gain: -gain.expected / gain.features)
         for taken, gain in enumerate(ordered[:most], start=1):
             total, count = total + _WHOLE * gain.expected, count + problem.outputs * gain.features
-            cost = _SURELY * (lost(count, total) - lost(weights, 0.0))
+            cost = _SURELY * (lost(count, total, left) - begun)
             best = max(best, (total - cost, taken))
         return frozenset(gain.name for gain in ordered[: best[1]])
 
@@ -290,20 +293,30 @@ def _in_turn(functions: Matrix, square: Matrix) -> Matrix:
     return np.column_stack(kept)
 
 
-def gradient_at(inside: Queries, point: Vector, stand: Stand, units: int) -> tuple[Answer[Vector], Bending]:
-    """The gradient of least noise at a fit, and what it means."""
+def gradient_at(inside: Queries, point: Vector, stand: Stand) -> tuple[Query[Vector], Bending]:
+    """The gradient of least noise at a fit, to be asked, and what it means."""
     problem = inside.problem
     if problem.loss == LOGISTIC and problem.limitable and problem.outputs == 1:
-        query: Query[Vector] = LimitedGradient(point, LEAST_LIMIT)
-        return inside.ask(query, units), Bending.of_log_odds(stand.mean, stand.deviation)
+        return LimitedGradient(point, LEAST_LIMIT), Bending.of_log_odds(stand.mean, stand.deviation)
     asked, curvature = stand.asked(inside, point)
-    return inside.ask(asked.query, units), Bending(curvature, curvature, curvature)
+    return asked.query, Bending(curvature, curvature, curvature)
+
+
+def may_pay(ask: Queries, bending: Bending, features: int, weights: int, deviation: float) -> bool:
+    """Whether a gain that is large, but not unheard of, would pay for so many features beside `weights`
+    others: else nothing that a look could find would. From public numbers and released answers."""
+    large = Gain("", _USUAL * math.exp(_SPREAD), features)
+    return bool(Gains((large,), bending).worthwhile(ask, weights, deviation))
 
 
 def gains(ask: Queries, bends: Bends, w: Vector, stand: Stand, units: int) -> Gains:
-    """Ask about the bends at the weights w of lines, for so many units."""
+    """Ask about the bends at the weights w of lines, for so many units; of nothing where no curve may pay."""
     problem, count = ask.problem, bends.count
-    answer, bending = gradient_at(ask.preconditioned(bends.preconditioner), bends.at(w), stand, units)
+    inside = ask.preconditioned(bends.preconditioner)
+    query, bending = gradient_at(inside, bends.at(w), stand)
+    if not may_pay(ask, bending, min(bends.widths), w.size, stand.deviation):
+        return Gains((), bending)
+    answer = inside.ask(query, units)
     falls = answer.value.reshape(-1, problem.columns)[:, :count] * bending.unit
     # What the fit still lacks is spread over its features about evenly; a bend shows as much as it leaks.
     lacking = bending.asked * stand.doubt / math.sqrt(len(bends.lines))
