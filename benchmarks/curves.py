@@ -5,6 +5,8 @@
     python -m venv EBM && EBM/bin/pip install interpret-core pandas scikit-learn
     python -m benchmarks.curves FOLDER --ebm EBM/bin/python [--tables hi,union] [--runs 3]
     python -m benchmarks.curves FOLDER [--models linear,auto] [--tables hi,union] [--runs 3]
+    python -m benchmarks.curves FOLDER --path --models auto --tables adult,hi      twelve epsilons
+    python -m benchmarks.curves FOLDER --wide --models auto --tables adult,hi      ranges 100 times as wide
 
 docs/curves-results.md says how it is measured. Each run is a line of benchmarks/results/curves.jsonl as it
 comes, and is not run again; `--page` writes the tables of the page from there, the text around them stays."""
@@ -12,6 +14,7 @@ comes, and is not run again; `--page` writes the tables of the page from there, 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import tempfile
@@ -25,7 +28,9 @@ import pandas as pd
 
 import sottovoce as sv
 from benchmarks.adapt_problems import adult_frames, adult_schema
+from benchmarks.curves_truths import PATH, RULE, WIDE, largest_rise
 from benchmarks.sections import PAGES, replace
+from sottovoce.data.schema import Numeric
 from sottovoce.report import axes
 from sottovoce.report.series import Plot, Point, Series, chart, standalone
 
@@ -36,8 +41,6 @@ PAGE = PAGES / "curves-results.md"
 MODELS = ("linear", "additive", "smooth", "auto")
 DEFAULTS, PLAIN, BOOSTED = "defaults", "EBM, not private", "gradient boosting, not private"
 SEED = 3000
-RULE = 4
-"""Raised when what "auto" does is changed: runs of an earlier rule are shown where there is no later one."""
 ADULT = ("adult", "adult-tour")
 """Adult with its own test file: by declared ranges alone, and as the tour declares it (capital by log1p)."""
 TOUR = PAGE.with_name("tour") / "adult.toml"
@@ -66,12 +69,29 @@ def keep(row: dict[str, Any]) -> None:
     print(row, flush=True)
 
 
-def ours(name: str, tables: Any, epsilon: float, relation: str, kind: str, run: int, exact: bool) -> None:
+def widened(schema: Any) -> Any:
+    """The schema with ranges a hundred times as wide about their middles; transformed ones keep their low."""
+    columns = list(schema.columns)
+    for place, column in enumerate(columns):
+        if isinstance(column, Numeric):
+            middle, half = (column.low + column.high) / 2.0, WIDE * (column.high - column.low) / 2.0
+            low = middle - half if column.transform is None else column.low
+            columns[place] = dataclasses.replace(column, low=low, high=middle + half)
+    return dataclasses.replace(schema, columns=tuple(columns))
+
+
+def ours(
+    name: str, tables: Any, epsilon: float, relation: str, kind: str, run: int, exact: bool, study: str
+) -> None:
     """One run of one model, unless it is stored; with `exact` noise, as a user's, it has no seed."""
     train, test, schema = tables
     about = {"table": name, "relation": relation, "epsilon": epsilon, "model": kind, "run": run}
-    about |= {"exact": exact, "n": len(train), "rule": RULE}
-    if any(about.items() <= row.items() for row in stored()):
+    about |= {"exact": exact, "n": len(train), "rule": RULE, **({"study": study} if study else {})}
+    if study == "wide":
+        schema = widened(schema)
+    if not study and any("study" not in row and about.items() <= row.items() for row in stored()):
+        return
+    if study and any(about.items() <= row.items() for row in stored()):
         return
     options: dict[str, Any] = {"relation": relation, "model": kind, "reading": sv.ReadOptions(invalid="zero")}
     seeded = {} if exact else {"simulate": SEED + run}
@@ -182,6 +202,34 @@ def tables(rows: list[dict[str, Any]]) -> list[str]:
     return lines[1:]
 
 
+def studies(rows: list[dict[str, Any]]) -> list[str]:
+    """The path over epsilons, and what ranges 100 times as wide cost in parts of the excess over EBM."""
+    lines = ["| table | model | runs | loss by epsilon | largest rise | in standard errors |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    cells: dict[tuple[str, str], dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    wide: dict[tuple[str, float, str], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.get("rule") == RULE and row.get("study") == "path":
+            cells[row["table"], row["model"]][row["epsilon"]].append(row["loss"])
+        if row.get("rule") == RULE and row.get("study") == "wide":
+            wide[row["table"], row["epsilon"], row["model"]].append(row["loss"])
+    for (table, kind), found in sorted(cells.items()):
+        told = ", ".join(f"{np.mean(found[e]):.4f} at {e:g}" for e in sorted(found))
+        rise, errors = largest_rise(found)
+        runs = min(map(len, found.values()))
+        lines.append(f"| {table} | {kind} | {runs} | {told} | {rise:.4f} | {errors:.1f} |")
+    lines += ["", "| table | epsilon | model | ranges as declared | x 100 | rise over the excess over EBM |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    plain = [row for row in rows if "study" not in row]
+    for (table, epsilon, kind), losses in sorted(wide.items()):
+        known = gathered(plain, table, "zero-out")
+        before, least = np.mean(known[kind][epsilon]), np.mean(known[PLAIN][0.0])
+        part = (np.mean(losses) - before) / (before - least)
+        cell = f"{before:.4f} | {np.mean(losses):.4f} | {100.0 * part:.0f} %"
+        lines.append(f"| {table} | {epsilon:g} | {kind} | {cell} |")
+    return lines
+
+
 def picture(table: str, losses_of: dict[str, dict[float, list[float]]], plain: float) -> str:
     """Loss over epsilon of one table under zero-out; lines across are models without privacy."""
     found = {
@@ -245,13 +293,16 @@ def main() -> None:
     parser.add_argument("--relation", default="zero-out")
     parser.add_argument("--exact", action="store_true", help="noise as a user has it, without a seed")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
+    parser.add_argument("--path", action="store_true", help="twelve epsilons from .1 to 8")
+    parser.add_argument("--wide", action="store_true", help="ranges declared a hundred times as wide")
     parser.add_argument("--picture", metavar="TABLE", help="draw it from the stored rows")
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
     names = asked.tables.split(",") if asked.tables else []
     if asked.folder is not None and not asked.picture:
         names = names or sorted(path.stem for path in asked.folder.glob("*.toml"))
-        epsilons = tuple(map(float, asked.epsilons.split(",")))
+        epsilons = PATH if asked.path else tuple(map(float, asked.epsilons.split(",")))
+        study = "path" * asked.path or "wide" * asked.wide
         read = {name: _tables(asked.folder, name) for name in names}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -263,16 +314,18 @@ def main() -> None:
                 for name in names:
                     for epsilon in epsilons:
                         for kind in asked.models.split(","):
-                            ours(name, read[name], epsilon, asked.relation, kind, run, asked.exact)
+                            ours(name, read[name], epsilon, asked.relation, kind, run, asked.exact, study)
     if asked.picture:
         drawn = picture(
             asked.picture,
-            gathered(stored(), asked.picture, "zero-out"),
+            gathered([row for row in stored() if "study" not in row], asked.picture, "zero-out"),
             without_privacy(*_tables(asked.folder, asked.picture)),
         )
         (PAGE.parent / "charts" / f"curves-{asked.picture}.svg").write_text(drawn, encoding="utf-8")
     if asked.page:
-        replace(PAGE, "curves", tables(stored()))
+        rows = stored()
+        replace(PAGE, "curves", tables([row for row in rows if "study" not in row]))
+        replace(PAGE, "curves-studies", studies(rows))
 
 
 if __name__ == "__main__":
