@@ -179,6 +179,13 @@ def test_a_centred_variance_is_what_is_left_of_the_square() -> None:
     np.testing.assert_allclose(found.variances, truth, rtol=0.02)
 
 
+def test_columns_below_the_noise_add_nothing_to_the_sum_of_variances() -> None:
+    """Each variance is kept above 0, which doubled the sum of 100 uneven ones."""
+    truth, problem = np.where(np.arange(100) < 10, 0.08, 1e-4), table(100).problem
+    sums = [Spreads.of(moments(truth, 0.02, seed), problem).variances.sum() for seed in range(20)]
+    assert np.mean(sums) == pytest.approx(truth.sum(), rel=0.12)
+
+
 def test_one_sum_of_squares_is_shared_evenly_and_the_constant_stays_apart() -> None:
     problem = table(4).problem
     assert together(problem).tolist() == [0, 0, 0, 0, 1]

@@ -86,6 +86,13 @@ ADAPT = (
         f"{_TESTS} -k centred_variance",
     ),
     Mutant(
+        "sum of variances left to what each was raised by",
+        "methods.adapt.coordinates:Spreads.of",
+        "min(1.0, whole / float(variances.sum()))",
+        "1.0",
+        f"{_TESTS} -k below_the_noise",
+    ),
+    Mutant(
         "noise kept in the second moments",
         "methods.adapt.second_moments:SecondMoments.of",
         "np.sqrt(np.maximum(values ** 2 - (_CLEAR * edge) ** 2, 0.0))",

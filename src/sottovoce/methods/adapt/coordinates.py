@@ -130,7 +130,8 @@ class Spreads:
     Means are drawn to 0 by as much as noise explains them, m (1 - 3 sd^2/m^2)+: a column that is centred
     already is not moved by noise. Variances are drawn to their mean likewise (James & Stein), wholly where
     they differ by no more than chance: columns of one scale stay of one scale. Both are kept above 0 by the
-    mean of a normal law cut off there."""
+    mean of a normal law cut off there. That raises each, so all are shrunk until their sum is what the sum of
+    all squares says, which is known better."""
 
     centres: Vector
     variances: Vector
@@ -162,7 +163,10 @@ class Spreads:
         scatter = max(0.0, float(np.mean((seen - mean) ** 2 - chance)))
         trust = scatter / (scatter + errors**2)
         left = np.maximum(errors * np.sqrt(trust), 1e-9 * mean)
-        return cls(centres, above_zero(trust * seen + (1.0 - trust) * mean, left), left, columns)
+        variances = above_zero(trust * seen + (1.0 - trust) * mean, left)
+        whole = float(_combined(seen.sum(), float(np.linalg.norm(errors)), filled, doubt))
+        shrunk = min(1.0, whole / float(variances.sum()))
+        return cls(centres, shrunk * variances, shrunk * left, columns)
 
     @property
     def signal(self) -> Vector:
