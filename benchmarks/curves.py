@@ -45,7 +45,7 @@ LINEAR_RIVALS = {
     "Opacus, linear, tuned": "Opacus 1.6 DP-SGD, tuned for free",
     "diffprivlib, linear, best C": "diffprivlib 0.6.6 (pure epsilon), best C",
 }
-"""Beside the curves in a picture: DP-SGD and objective perturbation for logistic regression, told for free."""
+"""Beside the curves in a picture: DP-SGD and objective perturbation for lines, told for free."""
 PICTURED = (0.1, 0.3, 1.0, 3.0)
 ADULT = ("adult", "adult-tour")
 """Adult with its own test file: by declared ranges alone, and as the tour declares it (capital by log1p)."""
