@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from sottovoce.arrays import Matrix
 from sottovoce.data.columns import Target
 from sottovoce.data.contrasts import design_of
+from sottovoce.data.numbers import Spline
 from sottovoce.data.schema import Schema
 from sottovoce.results.inference.terms import UserTerms
 
@@ -43,12 +46,29 @@ def terms_for(
         design.shown_groups,
         tuple(str(label) for label in sorted(target.classes)) if several and target.classes else (),
         chances=target.count or (target.classes is not None and loss in ("logistic", "cloglog")),
-        moves=schema.unit * plain.matrix.T,
+        moves=_moves(schema, schema.unit * plain.matrix.T),
         levels=tuple(np.flatnonzero(plain.indicators & ~plain.empty)[:-1].tolist()),
         flat=plain.inverse[plain.empty] if plain.empty.any() else None,
         ratio=ratio_of(target),
         within=schema.within,
     )
+
+
+def _moves(schema: Schema, coefficients: Matrix) -> Matrix:
+    """How far full moves of all features move the score, by the coefficients of plain terms.
+
+    A curve goes from one of its m + 1 weights to the next by m steps. They are a random walk, each taken
+    sqrt(m/2) times: what is assumed of a full move then holds of the way from the middle of the range to an
+    end, as for a line, and not of each weight apart from its neighbours."""
+    moves, place = coefficients.copy(), 0
+    for column in schema.columns:
+        width = len(column.features)
+        if isinstance(column, Spline):
+            steps = width - 1 - column.indicator
+            walk = math.sqrt(0.5 * steps) * (np.eye(steps) - np.eye(steps, k=-1))
+            moves[place : place + steps] = walk @ coefficients[place : place + steps]
+        place += width
+    return moves
 
 
 def ratio_of(target: Target) -> str:

@@ -180,4 +180,11 @@ ERRORS = (
         "False",
         f"{SUMMARY} -k persons",
     ),
+    Mutant(
+        "weights of a curve assumed to be off each by itself",
+        "exports.units:_moves",
+        "np.eye(steps) - np.eye(steps, k=-1)",
+        "np.eye(steps)",
+        "tests/results/inference/test_undetermined.py -k curve",
+    ),
 )

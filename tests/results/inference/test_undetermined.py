@@ -20,6 +20,9 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app, application
+from sottovoce.data.numbers import Numeric, Spline
+from sottovoce.data.schema import Schema, Target
+from sottovoce.exports.units import terms_for
 from sottovoce.report import render
 from tests.tables import TWO, write
 
@@ -236,3 +239,23 @@ def test_in_r_coefficients_covariances_and_predictions_are_ours(kind: str, tmp_p
         for term in hidden:
             if row.strip().startswith(f"{term} "):
                 assert not re.search(r"\d", row.strip()[len(term) :])
+
+
+@pytest.mark.parametrize("indicator", [False, True])
+def test_a_curve_is_assumed_to_be_off_from_its_middle_to_an_end_as_a_line_is(indicator: bool) -> None:
+    """By one full move; by the root of 2/m of it from one of its m + 1 weights to the next."""
+    curve = Spline("x", 0.0, 1.0, (0.2, 0.4, 0.5, 0.6, 0.8), indicator=indicator)
+    schema = Schema((Numeric("z", 0.0, 1.0), curve), Target("y", classes=(0, 1)))
+    moves = terms_for(schema, "logistic").moves
+    assert moves is not None
+    spread = np.linalg.inv(moves)
+    spread = schema.unit**2 * (spread @ spread.T)
+    weights = slice(1, 10)  # m = 8, beside the number's own
+
+    def off(one: int, other: int) -> float:
+        apart = np.eye(9)[one] - np.eye(9)[other]
+        return float(apart @ spread[weights, weights] @ apart)
+
+    assert np.allclose([off(0, 4), off(4, 8)], 1.0)
+    assert np.allclose([off(place, place + 1) for place in range(8)], 2.0 / 8.0)
+    assert np.isclose(spread[0, 0], 1.0)
