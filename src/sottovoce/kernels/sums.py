@@ -144,11 +144,14 @@ class RowSums(Sealed, Sums):
         return type(self)(self._records.reweighted(rule), measured)
 
     def weights(self, w: Any, name: str = "w") -> Vector:
-        """w in the coordinates of the rows as held, once no product with a row can overflow."""
+        """w in the coordinates of the rows as held, once no product with a row can overflow. Not to be
+        written to, as what requests hold: to compiled passes that is a type of its own."""
         held = np.asarray(w)
         if self._preconditioner is not None and held.shape == (self.dim,) and held.dtype.kind in "biuf":
             held = self._preconditioner.to_user(held)
-        return checked_weights(held, self.dim, self._records.radius, name)
+        weights = checked_weights(held, self.dim, self._records.radius, name).view()
+        weights.flags.writeable = False
+        return weights
 
     def vector(self, sums: Vector) -> Vector:
         """A sum over rows as held, as one over rows in coordinates."""

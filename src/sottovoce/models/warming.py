@@ -87,6 +87,7 @@ def _passes(layout: RowLayout | None) -> Iterator[Callable[[], object]]:
     view = compiled_view(rows)(block.features)
     total, sums = np.zeros(view.room(rows.dim)), np.zeros((1, rows.dim + 1))
     w, here, moves = np.zeros(rows.dim), np.zeros(8), np.zeros(8)
+    w.flags.writeable = False  # as `RowSums.weights` gives them
     yield lambda: kernel.tangent(block, w, band, None, ALONE, sums)
     yield lambda: kernel.tangent(block, w, band, span, ALONE, sums)
     yield lambda: kernel.tangent(block, w, None, span, ALONE, sums)
