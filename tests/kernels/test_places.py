@@ -74,6 +74,17 @@ def test_a_person_with_a_row_does_not_decide_how_all_rows_are_multiplied(
         assert len({type(block_sums.block_kernel(held, LAW)) for held in rows}) == 1
 
 
+def test_numpy_sums_each_product_of_persons_rows_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this machine's BLAS does: some round a row by where it stands, and some do not."""
+    monkeypatch.setenv("SOTTOVOCE_KERNELS", "reference")
+    rng = np.random.default_rng(2)
+    X, w = rng.normal(size=(40, DIM)) / DIM, rng.normal(size=DIM)
+    held = sv.Records.from_arrays(X, np.zeros(40), target=(-1.0, 1.0), groups=np.arange(40), persons=40)._rows
+    for block in held.read():
+        found = products.view_for(held)(block.features).times(w)
+        np.testing.assert_array_equal(found, row_dots(block.features.astype(np.float64), w))
+
+
 @pytest.mark.parametrize("path", ["reference", "compiled"])
 @pytest.mark.parametrize("layout", [np.array, sparse.csr_array, None], ids=["dense", "sparse", "compact"])
 def test_the_product_of_a_persons_row_is_its_own(path: str, layout: Any, monkeypatch: Any) -> None:

@@ -19,7 +19,7 @@ NEIGHBOURS = (
         "kernels.products:view_for",
         "WideView if rows.expected is None else RowwiseView",
         "WideView",
-        f"{ROWS} -k moves_nobody_else",
+        f"{ROWS} -k 'moves_nobody_else or numpy_sums_each'",
     ),
     Mutant(
         "how many rows persons have decides how they are multiplied",
