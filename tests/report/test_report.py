@@ -19,7 +19,7 @@ import sottovoce as sv
 from sottovoce.accounting.guarantee import Guarantee
 from sottovoce.accounting.wording import right_guess
 from sottovoce.report import Card, render
-from sottovoce.report.axes import across, upward
+from sottovoce.report.axes import DIGIT, WIDTH, Scale, across, tick_below, upward
 from sottovoce.report.markup import element, number, percent
 from sottovoce.report.page import SECTIONS
 from tests import problems
@@ -190,6 +190,16 @@ def test_scales_hold_their_values_and_have_ticks(low: float, ratio: float, logar
     assert 1 <= len(scale.ticks()) <= 12
     assert all(scale.end - 1e-9 <= scale.place(tick) <= scale.start + 1e-9 for tick in scale.ticks())
     assert across(1).place(0) > across(1).start
+
+
+@pytest.mark.parametrize("high", [9.0, 200_000.0, 2.5e9])
+def test_no_number_below_an_axis_is_cut_off_at_the_right(high: float) -> None:
+    scale = Scale(0.0, high, 76.0, WIDTH - 14.0)
+    for value in scale.ticks():
+        drawn = re.search(r'x="([\d.]+)"', tick_below(scale, value, 0.0))
+        assert drawn is not None
+        assert float(drawn[1]) + DIGIT * len(number(value)) / 2.0 <= WIDTH + 0.01
+        assert float(drawn[1]) <= scale.place(value) + 0.01
 
 
 KEYS = {"stroke": 'class="line"', "dash": 'class="bound"', "noise": 'class="band'}

@@ -11,6 +11,9 @@ from sottovoce.report.markup import element, number, text
 
 WIDTH, HEIGHT = 440.0, 260.0
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 14.0, 14.0, 42.0
+DIGIT = 7.7
+"""Width of a digit of a tick, in the widest usual font."""
+
 LEAST_DECADES = 0.5
 FARTHEST = 1e150
 """What lies beyond is drawn at the edge: only a file that was tampered with holds it."""
@@ -76,9 +79,8 @@ def frame(x: Scale, y: Scale, *, below: str, beside: str, marks: Sequence[float]
         at = y.place(value)
         parts.append(element("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at))
         parts.append(element("text", number(value), class_="tick end", x=LEFT - 7.0, y=at + 4.0))
-    for value in _whole_steps(round(x.high - x.low)) if marks is None else marks:
-        at = x.place(value)
-        parts.append(element("text", number(value), class_="tick middle", x=at, y=HEIGHT - BOTTOM + 17.0))
+    steps = _whole_steps(round(x.high - x.low)) if marks is None else marks
+    parts += [tick_below(x, value, HEIGHT - BOTTOM) for value in steps]
     parts.append(
         element("text", text(below), class_="label middle", x=(LEFT + WIDTH - RIGHT) / 2.0, y=HEIGHT - 6.0)
     )
@@ -86,6 +88,13 @@ def frame(x: Scale, y: Scale, *, below: str, beside: str, marks: Sequence[float]
     turn = f"rotate(-90 12 {middle:g})"
     parts.append(element("text", text(beside), class_="label middle", x=12.0, y=middle, transform=turn))
     return "".join(parts)
+
+
+def tick_below(x: Scale, value: float, floor: float) -> str:
+    """A number below its place on the axis; a long one at the right end is moved left, lest it be cut."""
+    shown = number(value)
+    at = min(x.place(value), WIDTH - DIGIT * len(shown) / 2.0)
+    return element("text", shown, class_="tick middle", x=at, y=floor + 17.0)
 
 
 def _decades(low: float, high: float) -> list[float]:

@@ -131,7 +131,7 @@ def _levels(effect: DrawnEffect) -> str:
     for value in x.ticks():
         at = x.place(value)
         marks.append(element("line", class_="grid", x1=at, x2=at, y1=axes.TOP, y2=floor))
-        marks.append(element("text", number(value), class_="tick middle", x=at, y=floor + 17.0))
+        marks.append(axes.tick_below(x, value, floor))
     most = max([*effect.shares, 1e-9])
     for step, (name, value) in enumerate(zip(effect.levels, effect.values, strict=True)):
         at, share = axes.TOP + _ROW * (step + 0.5), max(effect.shares[step], 0.0) / most
