@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,10 @@ from interpret.privacy import DPExplainableBoostingClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 GRID = [(rate, rounds) for rate in (0.01, 0.05, 0.2) for rounds in (20, 80, 300)]
+
+
+def named(setting: tuple[float, int]) -> str:
+    return f"rate {setting[0]:g}, rounds {setting[1]}"
 
 
 def main() -> None:
@@ -63,11 +68,15 @@ def main() -> None:
         )
         return loss(model.fit(X, y))
 
-    known = {(row["epsilon"], row["setting"], row["run"]) for row in asked["known"]}
+    known: dict[tuple[float, str], dict[int, float]] = defaultdict(dict)
+    for row in asked["known"]:
+        known[row["epsilon"], row["setting"]][row["run"]] = row["loss"]
 
     def kept(epsilon: float, setting: str, run: int, fitted: Callable[[], float]) -> None:
-        if (epsilon, setting, run) not in known:
-            row = {"epsilon": epsilon, "setting": setting, "run": run, "loss": fitted()}
+        losses = known[epsilon, setting]
+        if run not in losses:
+            losses[run] = fitted()
+            row = {"epsilon": epsilon, "setting": setting, "run": run, "loss": losses[run]}
             print(json.dumps(row), flush=True)
 
     exact = ExplainableBoostingClassifier(
@@ -89,17 +98,23 @@ def main() -> None:
         return float(-np.mean(np.where(z == 1, np.log(chance), np.log1p(-chance))))
 
     kept(0.0, "gradient boosting, not private", 0, boosting)
+
+    def tried(epsilon: float, setting: tuple[float, int], run: int) -> None:
+        rate, rounds = setting
+        fitted = partial(private, epsilon, run, learning_rate=rate, max_rounds=rounds)
+        kept(epsilon, named(setting), run, fitted)
+
     for epsilon in asked["epsilons"]:
-        for run in range(asked["runs"]):
+        for run in range(1 if asked["best"] else asked["runs"]):
             kept(epsilon, "defaults", run, partial(private, epsilon, run))
-            for rate, rounds in GRID:
-                settings = {"learning_rate": rate, "max_rounds": rounds}
-                kept(
-                    epsilon,
-                    f"rate {rate:g}, rounds {rounds}",
-                    run,
-                    partial(private, epsilon, run, **settings),
-                )
+            for setting in GRID:
+                tried(epsilon, setting, run)
+        while asked["best"]:
+            setting = min(GRID, key=lambda setting: np.mean(list(known[epsilon, named(setting)].values())))
+            if len(known[epsilon, named(setting)]) >= asked["runs"]:
+                break
+            for run in range(asked["runs"]):
+                tried(epsilon, setting, run)
 
 
 if __name__ == "__main__":
