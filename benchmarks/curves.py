@@ -200,6 +200,7 @@ def tables(rows: list[dict[str, Any]]) -> list[str]:
                 judged = [standing(mine, part) if part else "" for part in rival]
                 cells = (table, f"{counts[table]:,}", f"{epsilon:g}", str(len(mine)), *shown, *judged)
                 lines.append(f"| {' | '.join(cells)} |")
+        lines += ["", *standings(rows, sorted(set(counts) - set(ADULT)), relation)]
         for table in sorted(counts):
             if noisy := gathered(rows, table, relation).get("auto, exact noise"):
                 told = ", ".join(
@@ -207,6 +208,28 @@ def tables(rows: list[dict[str, Any]]) -> list[str]:
                 )
                 lines += ["", f"{table}, `auto` with exact noise: {told}."]
     return lines[1:]
+
+
+def standings(rows: list[dict[str, Any]], names: list[str], relation: str) -> list[str]:
+    """How many cells of tables that chose nothing `auto` is ahead in, level and behind, and by how much."""
+    lines = ["| `auto` against | cells | ahead | level | behind | one run | where it is behind |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    for rival, shown in (
+        ("linear", "`linear`"),
+        ("additive", "`additive`"),
+        ("DP-EBM", "DP-EBM at its best"),
+    ):
+        judged: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            found = gathered(rows, name, relation)
+            for epsilon, mine in sorted(found["auto"].items()):
+                if other := found[rival].get(epsilon):
+                    gap = float(np.mean(mine) - np.mean(other))
+                    judged[standing(mine, other)].append(f"{name} at {epsilon:g} (by {gap:.4f})")
+        told = [len(judged[word]) for word in ("ahead", "level", "behind", "one run")]
+        counts = " | ".join(map(str, (sum(told), *told)))
+        lines.append(f"| {shown} | {counts} | {', '.join(judged['behind'])} |")
+    return lines
 
 
 def studies(rows: list[dict[str, Any]]) -> list[str]:

@@ -9,8 +9,8 @@ epsilons from .1 to 8; `--wide` declares every range a hundred times too wide. E
 benchmarks/results/curves_truths.jsonl as it comes, and is not run again; `--page` prints them as a table.
 
 `--coverage SETS` draws as many tables of two curves, 20,000 records each, fits them with inference at
-epsilon 3, and prints how often the 95 % band of an effect holds the truth. `--speed ROWS` takes ratios of
-times, by turns."""
+epsilon 3, and prints how often the 95 % band of an effect holds the truth. `--speed ROWS` takes the ratio
+of an additive pass to a linear one, by turns, and `--fits ROWS` times whole fits, ours and others'."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -236,30 +237,53 @@ def coverage(sets: int, seed: int) -> None:
 
 
 def speed(rows: int) -> None:
-    """A pass over rows of 12 numbers, additive over linear, and whole fits over boosting, by turns."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-1.0, 1.0, (rows, 12)).astype(np.float32)
-    names = [f"x{place}" for place in range(12)]
-    y = (rng.random(rows) < expit(2.0 * x[:, 0] ** 2 + x[:, 1])).astype(np.int64)
-    few = pa.table({**{name: x[:500_000, place] for place, name in enumerate(names)}, "y": y[:500_000]})
-    schema = Schema(tuple(Numeric(name, -1.0, 1.0) for name in names), Target("y", classes=(0, 1)))
-    whole = pa.table({**dict(zip(names, x.T, strict=True)), "y": y})
-    risks = [_risk_of(whole, read) for read in (schema, curved(schema, MOST_KNOTS))]
+    """A pass over rows of 12 numbers, additive over linear, by turns."""
+    whole, _, _ = _drawn(rows)
+    risks = [_risk_of(whole, read) for read in (TWELVE, curved(TWELVE, MOST_KNOTS))]
     del whole
     passes = _by_turns([lambda risk=risk: risk.value_and_gradient(np.zeros(risk.dim)) for risk in risks], 5)
     print(f"a pass over {rows:,} rows, additive over linear: {_ratio(passes[1], passes[0])}")
 
-    def fit(kind: str) -> Any:
-        return sv.fit(few, schema, epsilon=1.0, delta=1e-6, model=kind, simulate=0)
 
-    def boosted() -> Any:
-        return HistGradientBoostingClassifier().fit(x[:500_000], y[:500_000])
+def fits(rows: int) -> None:
+    """Whole fits of rows of 12 numbers on one thread, over models without privacy, where these are installed:
+    seconds of the processor, so that others on the machine do not count much."""
+    table, x, y = _drawn(rows)
+    calls: dict[str, Callable[[], Any]] = {}
+    for kind in ("linear", "additive", "auto"):
+        options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "model": kind, "simulate": 0}
+        calls[kind] = lambda options=options: sv.fit(table, TWELVE, **options)
+    with suppress(ImportError):
+        from sklearn.ensemble import HistGradientBoostingClassifier
 
-    fits = _by_turns([lambda: fit("additive"), lambda: fit("auto"), boosted], 3)
-    print(f"a fit of {len(few):,} rows, additive over boosting: {_ratio(fits[0], fits[2])}")
-    print(f"a fit of {len(few):,} rows, auto over boosting: {_ratio(fits[1], fits[2])}")
+        calls["HistGradientBoosting"] = lambda: HistGradientBoostingClassifier().fit(x, y)
+    with suppress(ImportError):
+        from lightgbm import LGBMClassifier
+
+        calls["LightGBM"] = lambda: LGBMClassifier(n_jobs=1, verbose=-1).fit(x, y)
+    with suppress(ImportError):
+        from interpret.glassbox import ExplainableBoostingClassifier
+
+        plain = {"interactions": 0, "outer_bags": 4, "n_jobs": 1}
+        calls["EBM"] = lambda: ExplainableBoostingClassifier(**plain).fit(x, y)
+    few = table.slice(0, 10_000)
+    for kind in ("linear", "additive", "auto"):
+        sv.fit(few, TWELVE, epsilon=1.0, delta=1e-6, model=kind, simulate=0)
+    for name, call in calls.items():
+        began = time.process_time()
+        call()
+        print(f"a fit of {rows:,} rows, {name}: {time.process_time() - began:.1f} s", flush=True)
+
+
+TWELVE = Schema(tuple(Numeric(f"x{place}", -1.0, 1.0) for place in range(12)), Target("y", classes=(0, 1)))
+
+
+def _drawn(rows: int) -> tuple[Any, Any, Any]:
+    """Twelve numbers, of which one acts by its square and one straight: a table, and the same as arrays."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, (rows, 12)).astype(np.float32)
+    y = (rng.random(rows) < expit(2.0 * x[:, 0] ** 2 + x[:, 1])).astype(np.int64)
+    return pa.table({**dict(zip(TWELVE.names, x.T, strict=True)), "y": y}), x, y
 
 
 def _risk_of(table: Any, schema: Schema) -> Any:
@@ -299,12 +323,16 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--coverage", type=int, metavar="SETS")
     parser.add_argument("--speed", type=int, metavar="ROWS")
+    parser.add_argument("--fits", type=int, metavar="ROWS")
     asked = parser.parse_args()
     if asked.coverage:
         coverage(asked.coverage, asked.seed)
         return
     if asked.speed:
         speed(asked.speed)
+        return
+    if asked.fits:
+        fits(asked.fits)
         return
     if asked.page:
         print(page(stored()))
