@@ -28,8 +28,8 @@ import pandas as pd
 
 import sottovoce as sv
 from benchmarks.adapt_problems import adult_frames, adult_schema
-from benchmarks.curves_truths import PATH, RULE, WIDE, largest_rise
-from benchmarks.sections import PAGES, replace
+from benchmarks.curves_truths import PAGE, PATH, RULE, WIDE, largest_rise
+from benchmarks.sections import replace
 from sottovoce.data.schema import Numeric
 from sottovoce.report import axes
 from sottovoce.report.series import Plot, Point, Series, chart, standalone
@@ -37,7 +37,6 @@ from sottovoce.report.series import Plot, Point, Series, chart, standalone
 EPSILONS = (0.3, 1.0, 3.0, 8.0)
 DELTA = 1e-6
 KEPT = Path(__file__).parent / "results" / "curves.jsonl"
-PAGE = PAGES / "curves-results.md"
 MODELS = ("linear", "additive", "smooth", "auto")
 DEFAULTS, PLAIN, BOOSTED = "defaults", "EBM, not private", "gradient boosting, not private"
 SEED = 3000
@@ -121,6 +120,8 @@ def rivals(name: str, tables: Any, python: Path, epsilons: tuple[float, ...], ru
             assert process.stdout is not None
             for line in process.stdout:
                 keep({"table": name, **json.loads(line)})
+        if process.returncode:
+            raise RuntimeError(f"DP-EBM failed on {name}")
 
 
 def _read(path: Path, schema: Any) -> pd.DataFrame:

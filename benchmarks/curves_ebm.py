@@ -88,10 +88,10 @@ def main() -> None:
     )
 
     def coded(frame: pd.DataFrame) -> pd.DataFrame:
-        levels = {name: sorted(X[name].unique())[:250] for name in names if name not in numbers}
-        return frame.assign(
-            **{name: pd.Categorical(frame[name], known).codes for name, known in levels.items()}
-        )
+        held = frame.copy()
+        for name in (name for name in names if name not in numbers):
+            held[name] = pd.Categorical(frame[name], sorted(X[name].unique())[:250]).codes
+        return held
 
     def boosting() -> float:
         chance = np.clip(boosted.fit(coded(X), y).predict_proba(coded(Z))[:, 1], 1e-6, 1 - 1e-6)

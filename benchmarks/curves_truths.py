@@ -6,7 +6,8 @@ declared from what the law allows, zero-out, delta 1e-6, seeded noise. The exces
 the true probabilities on the same records. How "auto" chooses columns was settled on these truths with seeds
 0 to 9 (and, before, 500 to 502 and 70,000); report others (`--seed`, 100,000 on). `--path` runs twelve
 epsilons from .1 to 8; `--wide` declares every range a hundred times too wide. Each run is a line of
-benchmarks/results/curves_truths.jsonl as it comes, and is not run again; `--page` prints them as a table.
+benchmarks/results/curves_truths.jsonl as it comes, and is not run again; `--page` writes
+the tables of the page.
 
 `--coverage SETS` draws as many tables of two curves, 20,000 records each, fits them with inference at
 epsilon 3, and prints how often the 95 % band of an effect holds the truth. `--speed ROWS` takes the ratio
@@ -21,17 +22,19 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
 import sottovoce as sv
+from benchmarks.sections import PAGES, replace
 from sottovoce.data.schema import Numeric, Schema, Target
 from sottovoce.features.curves import MOST_KNOTS, curved
 
 KEPT = Path(__file__).parent / "results" / "curves_truths.jsonl"
+PAGE = PAGES / "curves-results.md"
 MODELS = ("linear", "additive", "smooth", "auto")
 PATH = tuple(np.geomspace(0.1, 8.0, 12).round(3).tolist())
 TRAIN, TEST = 10_000, 20_000
@@ -144,20 +147,30 @@ def measured(truth: str, epsilon: float, wide: bool, seed: int, kinds: list[str]
             file.write(json.dumps({**about, "excess": found}) + "\n")
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """Means over runs with their standard errors; the ratio is of means, its error that of paired runs."""
-    lines = [
-        f"| truth | ranges | epsilon | runs | {' | '.join(MODELS)} | auto over the best of the others |",
-        "| --- | --- | --- | --- |" + " --- |" * (len(MODELS) + 1),
-    ]
-    cells: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
+Cells: TypeAlias = "dict[tuple[bool, str, float], dict[str, dict[int, float]]]"
+
+
+def cells_of(rows: list[dict[str, Any]]) -> Cells:
+    """The excess by ranges, truth and epsilon, by model, by seed."""
+    cells: Cells = {}
     for row in rows:
         if row.get("rule") != RULE:
             continue
         cell = cells.setdefault((row["wide"], row["truth"], row["epsilon"]), {})
         for kind, excess in row["excess"].items():
             cell.setdefault(kind, {})[row["seed"]] = excess
+    return cells
+
+
+def excesses(cells: Cells) -> list[str]:
+    """Means over runs with their standard errors; the ratio is of means, its error that of paired runs."""
+    lines = [
+        f"| truth | runs | {' | '.join(MODELS)} | auto over the best of the others |",
+        "| --- | --- |" + " --- |" * (len(MODELS) + 1),
+    ]
     for (wide, truth, epsilon), cell in sorted(cells.items()):
+        if wide or epsilon != 1.0:
+            continue
         shown = [_shown(list(cell[kind].values())) if kind in cell else "" for kind in MODELS]
         others = [kind for kind in cell if kind != "auto"]
         ratio = ""
@@ -170,20 +183,41 @@ def page(rows: list[dict[str, Any]]) -> str:
                 float(gap.std(ddof=1) / math.sqrt(len(both)) / other.mean()) if len(both) > 1 else math.nan
             )
             ratio = f"{mine.mean() / other.mean():.3f} ± {error:.3f} ({best})"
-        ranges, runs = "x 100" if wide else "as drawn", max(map(len, cell.values()))
-        lines.append(f"| {truth} | {ranges} | {epsilon:g} | {runs} | {' | '.join(shown)} | {ratio} |")
+        runs = max(map(len, cell.values()))
+        lines.append(f"| {truth} | {runs} | {' | '.join(shown)} | {ratio} |")
+    return lines
+
+
+def path(cells: Cells) -> list[str]:
+    """The excess over twelve epsilons."""
     paths: dict[tuple[str, str], dict[float, list[float]]] = {}
     for (wide, truth, epsilon), cell in cells.items():
         if not wide and epsilon in PATH:
-            for kind, found in cell.items():
-                paths.setdefault((truth, kind), {})[epsilon] = list(found.values())
-    lines += ["", "| truth | model | excess by epsilon | largest rise | in standard errors |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    for (truth, kind), path in sorted(paths.items()):
-        told = ", ".join(f"{np.mean(path[e]):.4f} at {e:g}" for e in sorted(path))
-        rise, errors = largest_rise(path)
-        lines.append(f"| {truth} | {kind} | {told} | {rise:.5f} | {errors:.1f} |")
-    return "\n".join(lines)
+            for kind, excess in cell.items():
+                paths.setdefault((truth, kind), {})[epsilon] = list(excess.values())
+    lines = ["| truth | model | runs | excess by epsilon | largest rise | in standard errors |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    for (truth, kind), found in sorted(paths.items()):
+        told = ", ".join(f"{np.mean(found[e]):.4f} at {e:g}" for e in sorted(found))
+        rise, errors = largest_rise(found)
+        runs = min(map(len, found.values()))
+        lines.append(f"| {truth} | {kind} | {runs} | {told} | {rise:.5f} | {errors:.1f} |")
+    return lines
+
+
+def widened(cells: Cells) -> list[str]:
+    """What ranges 100 times as wide cost, over the same seeds."""
+    lines = ["| truth | epsilon | model | runs | as drawn | x 100 | rise of the excess |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    for wide, truth, epsilon in sorted(cells):
+        for kind, found in cells[wide, truth, epsilon].items() if wide else ():
+            known = cells.get((False, truth, epsilon), {}).get(kind, {})
+            both = sorted(found.keys() & known.keys())
+            before, after = ([part[seed] for seed in both] for part in (known, found))
+            rise = 100.0 * (np.mean(after) / np.mean(before) - 1.0)
+            cell = f"{len(both)} | {_shown(before)} | {_shown(after)} | {rise:.0f} %"
+            lines.append(f"| {truth} | {epsilon:g} | {kind} | {cell} |")
+    return lines
 
 
 def largest_rise(path: dict[float, list[float]]) -> tuple[float, float]:
@@ -199,41 +233,55 @@ def largest_rise(path: dict[float, list[float]]) -> tuple[float, float]:
 
 
 COVERED = 20_000
+BANDS = KEPT.with_name("curves_bands.jsonl")
+INNER = slice(10, 91, 4)
+TWO_CURVES: dict[str, Callable[[Any], Any]] = {
+    "a": lambda x: 1.5 * np.sin(2.5 * x),
+    "b": lambda x: 1.5 * x**2,
+}
 
 
 def coverage(sets: int, seed: int) -> None:
     """Of two smooth curves, at 21 interior places each: how often the band holds the truth, where there is
-    one. Effects are centred, as the truth is here, over the marginal that was released."""
-    columns = tuple(Numeric(name, -1.0, 1.0) for name in ("a", "b"))
-    schema = Schema(columns, Target("y", classes=(0, 1)))
-    truths = {"a": lambda x: 1.5 * np.sin(2.5 * x), "b": lambda x: 1.5 * x**2}
-    held = {name: np.zeros(101) for name in truths}
-    told = {name: np.zeros(101) for name in truths}
+    one. Each set is a line of benchmarks/results/curves_bands.jsonl, and is not fitted again."""
+    rows = [json.loads(line) for line in BANDS.read_text("utf-8").splitlines()] if BANDS.exists() else []
+    known = {row["seed"]: row for row in rows if row["rule"] == RULE}
     for place in range(seed, seed + sets):
-        rng = np.random.default_rng(place)
-        x = {name: rng.uniform(-1.0, 1.0, COVERED) for name in truths}
-        odds = truths["a"](x["a"]) + truths["b"](x["b"]) - 0.5
-        table = pa.table({**x, "y": (rng.random(COVERED) < expit(odds)).astype(np.int64)})
-        options: dict[str, Any] = {"model": "additive", "inference": 0.5, "simulate": place}
-        model = sv.fit(table, schema, epsilon=3.0, delta=1e-6, relation="zero-out", **options)
-        for effect in model.effects():
-            assert effect.places is not None
-            assert effect.interval is not None
-            edges = np.array(effect.marginal.edges)
-            over = float(np.diff(effect.marginal.law) @ truths[effect.column]((edges[1:] + edges[:-1]) / 2.0))
-            truth = truths[effect.column](effect.places) - over
-            low, high = effect.interval.T
-            told[effect.column] += np.isfinite(low)
-            held[effect.column] += (low <= truth) & (truth <= high)
-    inner = slice(10, 91, 4)
-    for name in truths:
-        part = held[name][inner].sum() / max(told[name][inner].sum(), 1.0)
-        each = held[name][inner] / np.maximum(told[name][inner], 1.0)
-        resolved = told[name][inner].mean() / sets
+        if place not in known:
+            known[place] = {"seed": place, "rule": RULE, **_held(place)}
+            with BANDS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[place]) + "\n")
+    for name in TWO_CURVES:
+        marks = np.array([list(known[place][name]) for place in range(seed, seed + sets)])
+        told, held = (marks != "-").sum(axis=0), (marks == "1").sum(axis=0)
+        each = np.sort(100.0 * held / np.maximum(told, 1))
         print(
-            f"{name}: {sets} sets, resolved {100.0 * resolved:.1f} %, covered {100.0 * part:.1f} %, by place "
-            f"{100.0 * each.min():.1f} to {100.0 * each.max():.1f} %"
+            f"{name}: {sets} sets, resolved {100.0 * told.mean() / sets:.1f} %, covered "
+            f"{100.0 * held.sum() / max(told.sum(), 1):.1f} %, by place {each[0]:.1f} to {each[-1]:.1f} %"
         )
+
+
+def _held(seed: int) -> dict[str, str]:
+    """A mark a place: 1 where the band of the effect holds the truth, 0 where not, - where there is none.
+    Effects are centred, as the truth is here, over the marginal that was released."""
+    rng = np.random.default_rng(seed)
+    x = {name: rng.uniform(-1.0, 1.0, COVERED) for name in TWO_CURVES}
+    odds = sum(curve(x[name]) for name, curve in TWO_CURVES.items()) - 0.5
+    table = pa.table({**x, "y": (rng.random(COVERED) < expit(odds)).astype(np.int64)})
+    schema = Schema(tuple(Numeric(name, -1.0, 1.0) for name in TWO_CURVES), Target("y", classes=(0, 1)))
+    options: dict[str, Any] = {"model": "additive", "inference": 0.5, "simulate": seed}
+    model = sv.fit(table, schema, epsilon=3.0, delta=1e-6, relation="zero-out", **options)
+    found = {}
+    for effect in model.effects():
+        assert effect.places is not None
+        assert effect.interval is not None
+        edges, curve = np.array(effect.marginal.edges), TWO_CURVES[effect.column]
+        over = float(np.diff(effect.marginal.law) @ curve((edges[1:] + edges[:-1]) / 2.0))
+        truth = curve(effect.places) - over
+        low, high = effect.interval.T
+        marks = np.where(np.isfinite(low), np.where((low <= truth) & (truth <= high), "1", "0"), "-")
+        found[effect.column] = "".join(marks[INNER])
+    return found
 
 
 def speed(rows: int) -> None:
@@ -242,7 +290,8 @@ def speed(rows: int) -> None:
     risks = [_risk_of(whole, read) for read in (TWELVE, curved(TWELVE, MOST_KNOTS))]
     del whole
     passes = _by_turns([lambda risk=risk: risk.value_and_gradient(np.zeros(risk.dim)) for risk in risks], 5)
-    print(f"a pass over {rows:,} rows, additive over linear: {_ratio(passes[1], passes[0])}")
+    seconds = " and ".join(f"{np.median(part):.3g} s" for part in passes[::-1])
+    print(f"a pass over {rows:,} rows, additive over linear: {_ratio(passes[1], passes[0])}, {seconds}")
 
 
 def fits(rows: int) -> None:
@@ -335,7 +384,10 @@ def main() -> None:
         fits(asked.fits)
         return
     if asked.page:
-        print(page(stored()))
+        cells = cells_of(stored())
+        replace(PAGE, "curves-truths", excesses(cells))
+        replace(PAGE, "curves-truths-path", path(cells))
+        replace(PAGE, "curves-truths-wide", widened(cells))
         return
     epsilons = PATH if asked.path else tuple(map(float, asked.epsilons.split(",")))
     for seed in range(asked.seed, asked.seed + asked.runs):
