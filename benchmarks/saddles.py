@@ -43,7 +43,7 @@ SEEDS = 100
 
 
 def welsch(columns: int, length: float, noise: float, scale: float) -> sv.Risk:
-    """Half of 200,000 records follow one line, half its mirror image; rows have this length, and at most 1."""
+    """Half of 200,000 records follow one line, half its mirror image; rows have this length, at most 1."""
     rng, n = np.random.default_rng(0), 200_000
     X = rng.standard_normal((n, columns)) * length / np.sqrt(columns)
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1) * (1.0 + 2.0**-20))[:, None]
