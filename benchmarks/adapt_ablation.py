@@ -54,6 +54,7 @@ PARTS: dict[str, list[tuple[Any, str, Any]]] = {
     ],
     "longer caps for long tails": [(second_moments, "_TAILS", 0.0)],
     "averaging where answers are precise": [(posterior, "_TELLING", 1e12)],
+    "no shrinking by a signal that is denied": [(posterior, "_DENIED", 1e12)],
     "counting residuals again": [(residuals, "COUNTED_AFTER", ()), (method, "COUNTED_AFTER", ())],
 }
 CONSTANTS: list[tuple[Any, str]] = [
@@ -68,6 +69,7 @@ CONSTANTS: list[tuple[Any, str]] = [
     (posterior, "_OVERSHOT"),
     (posterior, "_HIDDEN"),
     (posterior, "_LONGEST"),
+    (posterior, "_DENIED"),
     (coordinates, "POWER"),
     (coordinates, "_UNCERTAIN"),
     (coordinates, "_TOLD_APART"),
