@@ -54,7 +54,7 @@ PARTS: dict[str, list[tuple[Any, str, Any]]] = {
     ],
     "longer caps for long tails": [(second_moments, "_TAILS", 0.0)],
     "averaging where answers are precise": [(posterior, "_TELLING", 1e12)],
-    "no shrinking by a signal that is denied": [(posterior, "_DENIED", 1e12)],
+    "denial of a T too small for what was found": [(posterior, "_DENIED", 1e12)],
     "counting residuals again": [(residuals, "COUNTED_AFTER", ()), (method, "COUNTED_AFTER", ())],
 }
 CONSTANTS: list[tuple[Any, str]] = [
