@@ -1,7 +1,7 @@
 """Does the loss of the default method ever rise with epsilon? Generated tables, twelve budgets.
 
     python -m benchmarks.monotone --minutes 70       # 200 tables, twelve epsilons, two runs each
-    python -m benchmarks.monotone --confirm          # anew: what rose, eight runs; cells above the constant, 12
+    python -m benchmarks.monotone --confirm          # anew: what rose, cells above the constant
     python -m benchmarks.monotone --summary          # what was found so far
 
 Tables with few entries come first. Each ends as a line of benchmarks/results/monotone.jsonl with the
