@@ -1,6 +1,6 @@
 """`adapt` on classes of unequal size and on wide tables, to set two versions of the code side by side.
 
-    python -m benchmarks.adapt_classes [--cases nothing,adult] [--first 5000]
+    python -m benchmarks.adapt_classes [--cases nothing,adult] [--first 5000] [--runs 10]
     PYTHONPATH=/tmp/before/src:. python -m benchmarks.adapt_classes      # the code of another checkout
 
 - `nothing`: 2,000 rows of 20 columns without signal, a tenth of them of one class; excess of log loss over
@@ -79,7 +79,7 @@ def adult() -> Iterator[Cell]:
 
 def covertype() -> Iterator[Cell]:
     table = adapt_problems.covertype()
-    for epsilon in (0.2, 1.0):
+    for epsilon in (0.1, 0.2, 1.0):
         yield Cell(
             "covertype",
             epsilon,
@@ -137,9 +137,11 @@ def main() -> None:
     )
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--first", type=int, default=5_000)
+    parser.add_argument("--runs", type=int, help="of every cell, instead of its own number")
     given = parser.parse_args()
     for case in given.cases.split(","):
-        for name, epsilon, runs, run in CASES[case]():
+        for name, epsilon, usual, run in CASES[case]():
+            runs = given.runs or usual
             found = np.array([run(given.first + k) for k in range(runs)])
             for figure in found.T:
                 error = figure.std(ddof=1) / math.sqrt(runs)

@@ -1,7 +1,7 @@
 """Does the loss of the default method ever rise with epsilon? Generated tables, twelve budgets.
 
     python -m benchmarks.monotone --minutes 70       # 200 tables, twelve epsilons, two runs each
-    python -m benchmarks.monotone --confirm          # what rose, anew, eight other runs each
+    python -m benchmarks.monotone --confirm          # anew: what rose, cells above the constant
     python -m benchmarks.monotone --summary          # what was found so far
 
 Tables with few entries come first. Each ends as a line of benchmarks/results/monotone.jsonl with the
@@ -45,6 +45,8 @@ RESULTS = Path(__file__).parent / "results" / "monotone.jsonl"
 _HELD_OUT = 20_000
 _ANEW = range(100, 108)
 """Seeds of the runs that are to confirm a rise."""
+_MEANS = range(600, 612)
+"""Seeds of the runs whose mean weights tell whether a cell above the constant is noise."""
 LARGEST = 4_000_000
 """Entries of a table: rows are fewer where columns are many."""
 
@@ -277,6 +279,13 @@ def confirmed(row: dict[str, Any], step: int) -> dict[str, Any]:
     return {"step": step, "stake": rise / stake, "errors": rise / max(error, 1e-300), "rise": rise}
 
 
+def cell_anew(row: dict[str, Any], cell: int) -> dict[str, Any]:
+    """A cell above the constant anew: mean loss, its standard error, and the loss at the mean weights."""
+    found, middles = runs_of(drawn(row["number"], row["entries"]), EPSILONS[cell : cell + 1], _MEANS)
+    error = float(found.std(ddof=1)) / math.sqrt(found.size)
+    return {"cell": cell, "mean": float(found.mean()), "error": error, "at mean weights": float(middles[0])}
+
+
 def summary(rows: list[dict[str, Any]]) -> str:
     """Rises, those confirmed, and cells worse than the constant, beside what chance would show."""
     steps = sum(len(row["losses"]) - 1 for row in rows)
@@ -293,6 +302,11 @@ def summary(rows: list[dict[str, Any]]) -> str:
             f"{len(anew)} of them anew: {len(again)} rise again; by chance at most {most}",
             f"of those above 1 % of what is at stake: {[each for each in again if each[1]['stake'] > 0.01]}",
             f"cells worse than the constant: {sum(map(len, worse.values()))}, {worse}",
+            *(
+                f"{row['table']}, {row['constant']:.4f}: {each}"
+                for row in rows
+                for each in row.get("anew", [])
+            ),
         ]
     )
 
@@ -328,6 +342,7 @@ def main() -> None:
     for row in rows if options.confirm else ():
         if "confirmed" not in row and time.process_time() < 60.0 * options.minutes:
             row["confirmed"] = [confirmed(row, step) for step in row["rises"]]
+            row["anew"] = [cell_anew(row, cell) for cell in row["worse than constant"]]
             options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     print(summary(rows))
 

@@ -42,15 +42,15 @@ SEEDS = 100
 """The first seed: others were seen while constants were chosen."""
 
 
-def welsch(n: int = 200_000, columns: int = 5, seed: int = 0) -> sv.Risk:
-    """Half the records follow one line, half its mirror image."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, columns)) / (2.0 * np.sqrt(columns))
+def welsch(columns: int, length: float, noise: float, scale: float) -> sv.Risk:
+    """Half of 200,000 records follow one line, half its mirror image; rows have this length, at most 1."""
+    rng, n = np.random.default_rng(0), 200_000
+    X = rng.standard_normal((n, columns)) * length / np.sqrt(columns)
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1) * (1.0 + 2.0**-20))[:, None]
     beta = rng.standard_normal(columns)
-    y = rng.choice([-1.0, 1.0], n) * (X @ (beta / np.linalg.norm(beta))) + 0.02 * rng.standard_normal(n)
+    y = rng.choice([-1.0, 1.0], n) * (X @ (beta / np.linalg.norm(beta))) + noise * rng.standard_normal(n)
     records = sv.Records.from_arrays(X, np.clip(y, -1.0, 1.0), target=(-1.0, 1.0))
-    return sv.Risk(records, sv.losses.Welsch(0.2))
+    return sv.Risk(records, sv.losses.Welsch(scale))
 
 
 class RankOne(nn.Module):
@@ -137,7 +137,8 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "Welsch": Case(welsch, 0.001, 0.004),
+    "Welsch": Case(lambda: welsch(5, 0.5, 0.02, 0.2), 0.001, 0.004),
+    "Welsch, longer rows": Case(lambda: welsch(9, 1.0, 0.0, 0.3), 0.001, 0.004),
     "rank one": Case(factorization, 0.02, 0.09),
     "mixture": Case(mixture, 0.1, 0.3),
     "network": Case(network, 0.02, 0.1),

@@ -354,6 +354,25 @@ def test_a_larger_budget_does_not_collapse_on_wide_tables() -> None:
         assert np.mean(np.logaddexp(0.0, -(held_out @ weights) * (2 * labels - 1))) < 0.2
 
 
+def test_what_a_hypothesis_of_residuals_found_is_not_shrunk_by_a_signal_it_denies() -> None:
+    """40 hidden numbers in 200 columns: at epsilon 10 the hypothesis of no signal, whose curvature was
+    nearest, found the weights and then shrank them to nothing as chance (.43, .94, .66 of the variance)."""
+    law = np.random.default_rng(0)
+    mix, beta = law.standard_normal((40, 200)) / math.sqrt(40.0), law.standard_normal(200)
+    Z = law.standard_normal((5_000, 40)) @ mix + 0.1 * law.standard_normal((5_000, 200))
+    score = (Z @ beta) / (Z @ beta).std()
+    y = np.clip(0.4 * score + 0.03 * law.standard_normal(5_000), -1.0, 1.0)
+    X = np.column_stack([np.clip(Z / 4.0, -1.0, 1.0), np.ones(5_000)])
+    lengths = np.linalg.norm(X, axis=1)
+    X /= np.maximum(np.quantile(lengths, 0.99), lengths)[:, None] * (1.0 + 2.0**-20)
+    records = sv.Records.from_arrays(X, y, target=(-1.0, 1.0), constant=True)
+    risk = sv.Risk(records, sv.losses.PseudoHuber(), sv.regularizers.L2(1e-6))
+    for seed in range(3):
+        budget = sv.Budget(epsilon=10.0, delta=1e-6)
+        weights = sv.minimize(risk, budget=budget, method="adapt", simulate=seed).weights
+        assert np.mean((X @ weights - y) ** 2) < 0.03 * np.var(y)
+
+
 def test_noise_alone_moves_the_posterior_little() -> None:
     lengths = [float((heard(np.zeros(20), 0.5, 1.0, 30, seed)[0].estimate ** 2).sum()) for seed in range(10)]
     assert np.mean(lengths) < 0.5 * 1.4**2

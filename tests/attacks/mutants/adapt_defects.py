@@ -18,9 +18,16 @@ ADAPT = (
     Mutant(
         "chance in the records taken for signal",
         "methods.adapt.posterior:Posterior.signal_share",
-        "self.signals / (self.signals + sampling[:, None] / self.whole)",
-        "np.ones_like(self.signals)",
+        "signals / (signals + chance)",
+        "np.ones_like(signals)",
         "tests/methods/test_residuals.py -k nothing_is_to_be_found",
+    ),
+    Mutant(
+        "weights that were found shrunk by a signal that denies them",
+        "methods.adapt.posterior:Posterior.signal_share",
+        "not self.classes",
+        "False",
+        f"{_TESTS} -k it_denies",
     ),
     Mutant(
         "groups of columns as strong however little they tell",

@@ -58,6 +58,9 @@ _HIDDEN = 0.6
 _LONGEST = 0.5
 """Most that one answer scales the weights by, less 1."""
 
+_DENIED = 2.0
+"""No T shrinks the weights of a model of residuals that found this many times what T allows."""
+
 
 @final
 @dataclass(frozen=True)
@@ -235,8 +238,16 @@ class Posterior:
 
     def signal_share(self, sampling: Vector) -> Vector:
         """Along each direction, the part of the estimate that is expected of the minimizer for all records to
-        come: the rest is chance in these, of variance `sampling` over S."""
-        return np.asarray(self._costs @ (self.signals / (self.signals + sampling[:, None] / self.whole)))
+        come: the rest is chance in these, of variance `sampling` over S. Where a hypothesis about residuals
+        has found clearly more than it allows, what is beyond chance takes the place of its T."""
+        chance, signals = sampling[:, None] / self.whole, self.signals
+        if not self.classes:
+            found = np.mean(self.means**2, axis=1) @ self.whole
+            left = (chance + self.variances) @ self.whole
+            signal = self.signals @ self.whole
+            denied = found > _DENIED * (signal + left)
+            signals = signals * np.where(denied, (found - left) / signal, 1.0)[:, None]
+        return np.asarray(self._costs @ (signals / (signals + chance)))
 
     def update(self, observation: GradientObservation, usual: float) -> None:
         """Take in a noisy gradient; `usual` is the noise of an answer for an even share."""
