@@ -125,6 +125,7 @@ def test_no_form_of_a_summary_has_a_number_where_nothing_is_determined(
         tmp_path, "summary", *exp, "--html", str(tmp_path / "t.html"), "--latex", str(tmp_path / "t.tex")
     )
     assert "Wrote" in page
+    assert "`" not in (tmp_path / "t.html").read_text() + (tmp_path / "t.tex").read_text()
     forms = {
         "str": rows_of_text(str(summary), terms),
         "console": rows_of_text(run(tmp_path, "summary", *exp), terms),
