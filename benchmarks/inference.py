@@ -29,8 +29,8 @@ from sottovoce.results.inference.expected import expected_errors
 STORE = Path(__file__).with_name("inference_runs.jsonl")
 PAGE = Path(__file__).with_name("inference_coverage.md")
 SHARE, DELTA = 0.3, 1e-6
-FIRST_SEED = 1000
-"""Constants were chosen on earlier seeds."""
+FIRST_SEED = 3000
+"""Constants were chosen on seeds below 1000, and those up to 2000 judged earlier versions of the formula."""
 
 COMPARED = 20
 """Runs of a setting whose errors are compared with those of statsmodels."""

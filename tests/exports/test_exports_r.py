@@ -97,20 +97,20 @@ def test_r_reads_parts_of_dates_as_the_model_does(tmp_path: Path) -> None:
 
 
 NATURAL = """
-x <- setNames(rep(0, ncol(model$coefficients)), colnames(model$coefficients))
+x <- setNames(rep(0, ncol(model$weights)), colnames(model$weights))
 x["intercept"] <- 1
 linked <- vapply(seq_len(nrow(table)), function(row) {
   x["age"] <- as.numeric(table$age[row])
   x["income"] <- as.numeric(table$income[row])
   region <- paste0("region=", table$region[row])
   if (region %in% names(x)) x[region] <- 1
-  sum(model$coefficients[1, ] * x)
+  sum(model$weights[1, ] * x)
 }, 0)
 show(linked)
 show(predict(model, table, type = "link"))
 stopifnot(all(names(model$centre) == c("age", "income")))
 stopifnot(model$centre[["age"]] == 58, model$scale[["age"]] == 40)
-stopifnot(all(names(coef(model)) == colnames(model$coefficients)))
+stopifnot(all(names(coef(model)) == colnames(model$weights)), identical(coef(model), model$coefficients))
 print(model)
 """
 

@@ -248,6 +248,7 @@ def test_every_question_of_an_evaluator_is_answered_from_the_result(simulate: in
     assert places == sorted(places)
     answers = [one for group in groups.values() for one in group]
     assert all(one.asked.endswith("?") and one.told.endswith((".", "!")) for one in answers)
+    assert all("`" not in one.told for one in answers)
     assert ("Nothing is promised" in answers[0].told) is (simulate is not None)
     assert "No ledger counted" in answers[3].told
     counted = hazards(result, Card(account="3 % is spent."))["Parameters and unit of privacy"][3]

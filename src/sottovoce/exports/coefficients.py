@@ -30,9 +30,13 @@ def to_dict(card: Scorecard) -> dict[str, Any]:
 
 
 def to_json(card: Scorecard, summary: Summary | None = None) -> str:
-    """With what inference found, in the units of the table, where it was asked for."""
-    found = {} if summary is None else {"inference": summary.to_dict()}
-    return json.dumps({**to_dict(card), **found}, indent=1, allow_nan=False) + "\n"
+    """With what inference found, in the units of the table, where it was asked for. What predicts is then
+    called weights: beside a coefficient that is not determined it would be read as the estimate."""
+    found = to_dict(card)
+    if summary is not None:
+        found = {("weights" if name == "coefficients" else name): value for name, value in found.items()}
+        found["inference"] = summary.to_dict()
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
 def outputs_of(card: Scorecard) -> list[str]:

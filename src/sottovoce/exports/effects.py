@@ -9,6 +9,7 @@ from scipy import special
 
 from sottovoce.data.columns import Categorical
 from sottovoce.data.encoding import encoded_table
+from sottovoce.data.frames import Dataframe
 from sottovoce.data.numbers import Numeric
 from sottovoce.errors import ParameterError
 from sottovoce.results.inference.effects import Pair, average_effects
@@ -74,7 +75,8 @@ def _pairs(schema: Schema, table: Any) -> Iterator[Pair]:
                     yield Pair(f"{column.name}={category}", encoded(column.source, category), others)
         elif isinstance(column, Numeric):
             step = _STEP * (column.high - column.low)
-            inside = np.clip(table[column.source], column.low + step, column.high - step)
+            held = Dataframe(table).column(column.source)
+            inside = np.clip(schema.reading(column).numbers(held), column.low + step, column.high - step)
             yield Pair(
                 column.name,
                 encoded(column.source, inside + step),

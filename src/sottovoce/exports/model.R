@@ -102,11 +102,8 @@ predict.sottovoce_model <- function(object, newdata, type = c("response", "link"
 }
 
 # Where inference was asked for, estimates: NA where one is not determined. Else the weights of predict(), which
-# are always in model$coefficients.
-coef.sottovoce_model <- function(object, ...) {
-  if (is.null(object$estimates)) return(object$coefficients)
-  setNames(object$estimates$estimate, object$estimates$term)
-}
+# are always in model$weights.
+coef.sottovoce_model <- function(object, ...) object$coefficients
 
 vcov.sottovoce_model <- function(object, ...) {
   if (is.null(object$vcov)) stop("no part of the budget was kept for inference.")

@@ -1,9 +1,10 @@
 """A model as an R script: `model`, which R's own predict(), coef() and print() take, and what is guaranteed.
 
 Its columns are plain lists, read by the functions of `model.R`, which do in R what the data's own rules do
-here. Coefficients are in the units of the table, each category against its reference; `model$centre` and
-`model$scale` say how a number was mapped to [-1, 1]. R's numbers are float64, so predictions are the model's
-but for the order of sums."""
+here. Weights are in the units of the table, each category against its reference; `model$centre` and
+`model$scale` say how a number was mapped to [-1, 1]. With inference `model$coefficients` are estimates, NA
+where one is not determined, so that no weight stands in for one. R's numbers are float64, so predictions are
+the model's but for the order of sums."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def to_r(
         "classes": "NULL" if card.classes is None else _vector(card.classes),
         "probabilities": _value(card.probabilities),
         "highest": _value(card.highest),
-        "coefficients": _matrix(coefficients, outputs_of(card), terms.names),
+        "weights": _matrix(coefficients, outputs_of(card), terms.names),
         "centre": _vector((column.constants[0] for column in numeric), [column.name for column in numeric]),
         "scale": _vector((column.constants[1] for column in numeric), [column.name for column in numeric]),
         "constants": _vector(card.constants.tolist()),
@@ -63,7 +64,8 @@ def to_r(
     words = "".join(f"# {name}: {' '.join(text.split())}\n" for name, text in card.facts.items())
     script = files("sottovoce.exports").joinpath("model.R").read_text("utf-8")
     made = f'model <- structure({_list(parts)}, class = "sottovoce_model")\n'
-    return words + made + script + ("" if summary is None else _inferred(summary))
+    shown = "model$coefficients <- model$weights\n" if summary is None else _inferred(summary)
+    return words + made + script + shown
 
 
 def _column(card: Scorecard, column: Column) -> dict[str, str]:
@@ -128,6 +130,7 @@ def _inferred(summary: Summary) -> str:
         f"model$vcov <- {_matrix(summary.covariance, names, names)}\n"
         f"model$df <- {_vector(summary.freedom.tolist())}\n"
         "model$estimates <- estimates\n"
+        "model$coefficients <- setNames(estimates$estimate, estimates$term)\n"
     )
 
 

@@ -91,7 +91,7 @@ def hazards(result: Result, card: Card) -> dict[str, tuple[Answer, ...]]:
                 "Figures on rows held out, each paid for, stand above."
                 if card.measured
                 else "No accuracy was measured. What the noise moves is beside each coefficient"
-                + ("." if card.timed else "; `evaluate` measures on other rows for a part of a budget."),
+                + ("." if card.timed else "; sottovoce evaluate measures on other rows at a cost."),
             ),
             Answer(
                 "Whom does it serve worse?",

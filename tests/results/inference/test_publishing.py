@@ -79,6 +79,12 @@ def test_marginal_effects_are_the_differences_of_predictions(model: sv.Model) ->
     np.testing.assert_allclose(model.predict_interval(ROWS, response=True), 1 / (1 + np.exp(-score)))
 
 
+def test_marginal_effects_read_cells_as_predictions_do(model: sv.Model) -> None:
+    """Numbers of a file that was read as text raised a TypeError."""
+    as_text = ROWS.assign(age=[" 30", "50", "70.0"])
+    assert model.marginal_effects(as_text).lines == model.marginal_effects(ROWS).lines
+
+
 def test_errors_of_marginal_effects_are_those_over_draws_of_the_estimate(model: sv.Model) -> None:
     """By the delta method and by 4,000 draws of coefficients: within a tenth, odds of more below 1e-6."""
     terms, summary = model.terms(), model.summary()

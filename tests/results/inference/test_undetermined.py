@@ -125,6 +125,7 @@ def test_no_form_of_a_summary_has_a_number_where_nothing_is_determined(
         tmp_path, "summary", *exp, "--html", str(tmp_path / "t.html"), "--latex", str(tmp_path / "t.tex")
     )
     assert "Wrote" in page
+    assert "`" not in (tmp_path / "t.html").read_text() + (tmp_path / "t.tex").read_text()
     forms = {
         "str": rows_of_text(str(summary), terms),
         "console": rows_of_text(run(tmp_path, "summary", *exp), terms),
@@ -150,8 +151,10 @@ def test_no_export_and_no_frame_has_a_number_where_nothing_is_determined(
     model.save(tmp_path / "model.json")
     told = json.loads(run(tmp_path, "summary", "--json"))
     run(tmp_path, "export", "--format", "json", "-o", str(tmp_path / "export.json"))
-    exported = json.loads((tmp_path / "export.json").read_text())["inference"]
-    for found in (told, exported):
+    exported = json.loads((tmp_path / "export.json").read_text())
+    assert "coefficients" not in exported
+    assert set(exported["weights"])
+    for found in (told, exported["inference"]):
         rows = {row["term"]: row for row in found["coefficients"]}
         places = [row["term"] for row in found["coefficients"]]
         for term in hidden:
@@ -227,7 +230,8 @@ def test_in_r_coefficients_covariances_and_predictions_are_ours(kind: str, tmp_p
             "--vanilla",
             "-e",
             'source("model.R"); options(width = 500); print(model); '
-            "stopifnot(identical(summary(model), estimates))",
+            "stopifnot(identical(summary(model), estimates), identical(model$coefficients, coef(model)), "
+            "identical(is.na(unname(model$coefficients)), !estimates$resolved))",
         ],
         cwd=tmp_path,
         capture_output=True,

@@ -66,7 +66,7 @@ def notes(summary: Summary) -> list[str]:
         return _sentences(summary)
     said = [
         f"{100.0 * summary.level:g} % confidence for {width}, of the sample and of the noise for privacy. "
-        "Estimates are without the penalty; `privacy` is the part of the variance due to the noise.",
+        "Estimates are without the penalty. The column privacy is the part of the variance due to the noise.",
         _ROBUST_COUNTS
         if summary.robust and summary.ratio == "rate ratio"
         else _ROBUST
