@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.accounting.events import SubsampledGaussianEvent
 from sottovoce.errors import DataError, ParameterError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -226,6 +227,7 @@ def test_the_number_of_steps_follows_from_the_numbers_of_examples_and_weights(
     assert ClippedAdam(steps=40).settled(problem).steps == 40
     [(event, taken)] = ClippedAdam().amplified(problem, np.zeros(dim), mock.Mock(), BUDGET)
     assert taken == steps == ClippedAdam().pace(problem).steps
+    assert isinstance(event, SubsampledGaussianEvent)
     assert event.batch == round(20.0 * n / steps)
 
 
