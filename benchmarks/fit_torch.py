@@ -206,7 +206,7 @@ def cell(name: str, epsilon: float, folder: Path, python: str, seeds: int) -> No
 
 
 def same(run: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two runs of the rival differ in their seeds alone: more of the grid may have been tried since."""
+    """Whether two runs of the rival differ in their seeds alone."""
     return bool(run["setting"] | {"seed": 0} == other["setting"] | {"seed": 0})
 
 
