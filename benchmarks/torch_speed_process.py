@@ -1,6 +1,6 @@
 """Opacus's side of `benchmarks.torch_speed`: seconds of each epoch and peak memory, of one mode.
 
-python -P benchmarks/torch_speed_process.py FOLDER MODE EPOCHS
+PYTHONPATH=. python -P -m benchmarks.torch_speed_process FOLDER MODE EPOCHS
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from fit_torch_process import network
 from opacus import PrivacyEngine
 from torch import nn
+
+from benchmarks.fit_torch_process import network
 
 
 def main() -> None:

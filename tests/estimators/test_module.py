@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.accounting.events import SubsampledGaussianEvent
 from sottovoce.errors import DataError, ParameterError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -41,7 +42,7 @@ STEPS = 40
 
 @pytest.fixture
 def few_steps() -> Iterator[None]:
-    """A tenth of the steps, where what is learned is not the subject."""
+    """Less than half of the steps, where what is learned is not the subject."""
     with mock.patch("sottovoce.estimators.module.ClippedAdam", partial(ClippedAdam, steps=STEPS)):
         yield
 
@@ -183,7 +184,7 @@ def interrupted_after(steps: int) -> Iterator[None]:
 
 
 def test_an_interruption_leaves_what_was_released() -> None:
-    with interrupted_after(15):
+    with interrupted_after(7):
         found = fit_torch(network(), models.cross_entropy, models.network_data(300), BUDGET, simulate=0)
     assert found.result.stop is sv.Stop.INTERRUPTED
     assert any("short of its plan" in caveat for caveat in found.caveats)
@@ -213,6 +214,21 @@ def test_progress_tells_steps_epochs_and_budget(capsys: Any) -> None:
     shown = capsys.readouterr().err
     assert f"of {STEPS}, epoch" in shown
     assert "% of the budget" in shown
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "steps"), [(30_000, 5_000, 200), (20_000, 20_000, 141), (10_000, 26_000, 100)]
+)
+def test_the_number_of_steps_follows_from_the_numbers_of_examples_and_weights(
+    n: int, dim: int, steps: int
+) -> None:
+    problem = mock.Mock(n=n, dim=dim)
+    assert ClippedAdam().settled(problem).steps == steps
+    assert ClippedAdam(steps=40).settled(problem).steps == 40
+    [(event, taken)] = ClippedAdam().amplified(problem, np.zeros(dim), mock.Mock(), BUDGET)
+    assert taken == steps == ClippedAdam().pace(problem).steps
+    assert isinstance(event, SubsampledGaussianEvent)
+    assert event.batch == round(20.0 * n / steps)
 
 
 def test_the_first_clip_leaves_few_examples_cut() -> None:

@@ -59,6 +59,9 @@ SMALLEST, LARGEST = 0.02, 0.25
 TAIL = 0.5
 """Last part of the steps whose points are averaged."""
 
+FEWEST, MOST = 100, 200
+"""Steps, where their number is not given."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +71,29 @@ class ClippedAdam(Method):
     where noise alone moved it, it would end about `rate` s away, however many steps there are. A start that
     allows for how many inputs a layer has, as that of PyTorch does, so allows for how much noise they add up.
 
+    With `steps=0` there are n / sqrt(weights), 100 at least and 200 at most: the length of a step's noise, in
+    units of the clip, is in proportion to sqrt(steps weights) / n.
+
     The point returned is the mean over the last half. With `interruptible`, an interruption from the keyboard
     ends the run there, with what was released; otherwise it goes up, for a run that is resumed."""
 
     name: ClassVar[str] = "clipped-adam"
-    steps: int = 200
+    steps: int = 0
     passes: float = 20.0
     rate: float = 3.0
     interruptible: bool = True
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or not (0.0 < self.passes < math.inf and 0.0 < self.rate < math.inf):
-            raise ParameterError("steps, passes and rate must be above 0.", argument="steps")
+        if self.steps < 0 or not (0.0 < self.passes < math.inf and 0.0 < self.rate < math.inf):
+            raise ParameterError(
+                "passes and rate must be above 0, and steps no less than 0.", argument="steps"
+            )
+
+    def settled(self, problem: Problem) -> ClippedAdam:
+        """The same with a number of steps."""
+        if self.steps:
+            return self
+        return replace(self, steps=min(MOST, max(FEWEST, round(problem.n / math.sqrt(problem.dim)))))
 
     def batch(self, n: int) -> int:
         """Examples in a batch."""
@@ -92,33 +106,36 @@ class ClippedAdam(Method):
             raise ParameterError('method "clipped-adam" certifies no tolerance. Leave it out.')
 
     def pace(self, problem: Problem) -> Pace:
-        return Pace(self.steps, STEP, self.batch(problem.n) / problem.n)
+        settled = self.settled(problem)
+        return Pace(settled.steps, STEP, settled.batch(problem.n) / problem.n)
 
     def amplified(
         self, problem: Problem, start: Vector, goal: Goal, budget: Budget
     ) -> list[tuple[Event, int]]:
-        size = self.batch(problem.n)
+        settled = self.settled(problem)
+        size = settled.batch(problem.n)
         rho = rho_published(budget.epsilon, budget.delta)
-        scale = max(0.5, size / problem.n * math.sqrt(2.0 * self.steps / rho))
+        scale = max(0.5, size / problem.n * math.sqrt(2.0 * settled.steps / rho))
         draw = Draw.under(budget.relation)
         event = SubsampledGaussianEvent(
             QueryKind.GRADIENT, 1.0, scale, problem.dim + 1, 0.0, size, problem.n, draw
         )
-        return [(event, self.steps)]
+        return [(event, settled.steps)]
 
     def run(self, ask: Queries, start: Vector, goal: Goal, watch: Callable[[TraceRow], None]) -> Outcome:
         levels = Levels(confidence=goal.confidence, gradient_tests=1, curvature_tested=False)
         state = State(ask=ask, levels=levels, w=start, watch=watch)
+        settled = self.settled(ask.problem)
         adam: AdamState | None = None
         stop = Stop.FINISHED
         try:
             opening = max(1, int(ask.units_left * OPENING))
             bands = ask.ask(GradientBands(start), opening)
             state.record("gradient norms", bands.units)
-            units = ask.units_left // self.steps
-            batches = ask.batched(self.batch(ask.problem.n))
-            adam = AdamState(self, batches, units, first_clip(bands.value, bands.scale), start)
-            for _ in range(self.steps):
+            units = ask.units_left // settled.steps
+            batches = ask.batched(settled.batch(ask.problem.n))
+            adam = AdamState(settled, batches, units, first_clip(bands.value, bands.scale), start)
+            for _ in range(settled.steps):
                 adam.advance(state)
         except BudgetExceeded:
             stop = Stop.OUT_OF_BUDGET
