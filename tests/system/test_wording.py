@@ -11,6 +11,9 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app, main
+from sottovoce.cli.wording import in_words_of_the_command_line
+from sottovoce.errors import ParameterError
+from sottovoce.results.result import NO_FINDINGS
 
 PYTHON = re.compile(
     r"(?<![\w^-])(?!(?:epsilon|delta|low|high)=)\w+=[\"'(\w.]|\w\(\.\.\.|[a-z]\(path|Budget\("
@@ -72,6 +75,11 @@ REFUSED = {
     "declared before": ((*CREATE, "--dataset", "a"), "--ledger FILE --dataset NAME"),
     "calibration": ((*PLAN, "--calibration", "loose"), "--calibration must"),
     "no saved run": (("report", "s.toml", "-o", "r.html"), "cannot be read"),
+    "sql of no table": (("export", "b.csv", "--format", "sql", "-o", "e.sql"), "to score: --table NAME"),
+    "a table beside json": (
+        ("export", "b.csv", "--format", "json", "--table", "t", "-o", "e.json"),
+        "leave it",
+    ),
     "no schema": ((*FIT, "--schema", "none.toml"), "`sottovoce schema` writes one"),
 }
 
@@ -90,6 +98,12 @@ def test_a_refusal_names_options_and_not_arguments_of_python(
     assert not PYTHON.search(error), PYTHON.search(error)
     assert "secret" not in error
     assert not Path("m.json").exists()
+
+
+def test_a_summary_of_a_model_without_standard_errors_names_the_option() -> None:
+    said = in_words_of_the_command_line(ParameterError(NO_FINDINGS), {})
+    assert "--inference 0.3" in said
+    assert not PYTHON.search(said)
 
 
 def test_python_spellings_are_recognized() -> None:
