@@ -105,7 +105,7 @@ def test_a_private_page_says_what_is_guaranteed_against_whom_in_words_and_symbol
         "(2, 10⁻⁵)-differential privacy",
         "e<sup>ε</sup> · P[M(D\u2032) ∈ S] + δ",
         "Claims &lt;2026&gt;",
-        "at most 88.09\u00a0%",
+        "at most 88.08\u00a0%",
         "No confidence intervals are available",
         "99\u00a0% confidence",
         "made on 2026-05-04",
