@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
+from sottovoce import cli
 from sottovoce.cli import app, main
 from sottovoce.cli.wording import in_words_of_the_command_line
 from sottovoce.errors import ParameterError
@@ -104,6 +106,15 @@ def test_a_summary_of_a_model_without_standard_errors_names_the_option() -> None
     said = in_words_of_the_command_line(ParameterError(NO_FINDINGS), {})
     assert "--inference 0.3" in said
     assert not PYTHON.search(said)
+
+
+def test_no_message_sends_to_a_page_that_an_installation_lacks() -> None:
+    for file in Path(cli.__file__).parents[1].rglob("*.py"):
+        words = [
+            node.value for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Constant)
+        ]
+        told = [word for word in words if isinstance(word, str) and "\n" not in word and "in docs/" in word]
+        assert not told, (file, told)
 
 
 def test_python_spellings_are_recognized() -> None:
