@@ -176,6 +176,9 @@ KEYS: dict[str, Any] = {
     "decimals": pa.array([Decimal("1.50"), Decimal("2.00"), Decimal("1.5")]),
     "Decimal": [Decimal("1.50"), Decimal(2), Decimal("1.5")],
     "UUID": [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1)],
+    "Arrow's UUID": pa.ExtensionArray.from_storage(
+        pa.uuid(), pa.array([uuid.UUID(int=k).bytes for k in (1, 2, 1)], pa.binary(16))
+    ),
     "fractional floats": np.array([1.5, 2.5, 1.5]),
     "fractions in text": ["1.50", "2", "1.5"],
     "categories of pandas": pd.Series(["b", "a", "b"]).astype("category"),
@@ -183,10 +186,6 @@ KEYS: dict[str, Any] = {
     "a tuple": ("a", "b", "a"),
     "bytes": pa.array([b"\xff\x01", b"\xff\x02", b"\xff\x01"], pa.binary()),
 }
-if hasattr(pa, "uuid"):  # from Arrow 18 on
-    KEYS["Arrow's UUID"] = pa.ExtensionArray.from_storage(
-        pa.uuid(), pa.array([uuid.UUID(int=k).bytes for k in (1, 2, 1)], pa.binary(16))
-    )
 
 
 @pytest.mark.parametrize("name", KEYS)

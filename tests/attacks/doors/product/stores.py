@@ -198,7 +198,7 @@ def _opaque(cells: Any) -> Any:
 STRING = _text(pa.string(), pa.binary())
 _UNIQUE: dict[str, Callable[[int], Any]] = {"key": lambda k: uuid.UUID(int=k).bytes}
 
-_ARROW: tuple[Store, ...] = (
+ARROW: tuple[Store, ...] = (
     STRING,
     _text(pa.large_string(), pa.large_binary()),
     _text(pa.string_view(), pa.binary_view()),
@@ -251,10 +251,6 @@ _ARROW: tuple[Store, ...] = (
         {"missing": None, "most": b"\xff" * 16, "zero": b"\0" * 16},
     ),
 )
-_ARROW_18 = ("PostgreSQL's numeric", "uuid")
-"""Extension types that Arrow 18 brought: older versions have no way to make them."""
-
-ARROW = tuple(store for store in _ARROW if hasattr(pa, "uuid") or store.name not in _ARROW_18)
 
 
 def _numpy(kind: str, plain: dict[str, Callable[[int], Any]], odd: dict[str, Any]) -> Store:
