@@ -1,8 +1,8 @@
 """Read the bounds in pyproject.toml: `bounds.py oldest | newest | requirements | extras | lock REPORT`.
 
 `oldest` prints each requirement pinned to its lower bound and `newest` each as declared, as constraints for
-pip; `requirements` the same with extras, to be installed; `extras` those that tests use; `lock` the files
-that pip reports it would install, each with its hash and no address. Needs nothing but pip."""
+pip; `requirements` the same with extras, to be installed; `extras` those that tests use, PyTorch's excepted;
+`lock` the files that pip reports it would install, each with its hash and no address. Needs only pip."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
-UNTESTED = ("docs", "torch")
-"""Extras that the tests run without."""
+UNLISTED = ("docs", "torch")
+"""Extras that no test needs, and PyTorch, whose version is in scripts/pins.txt."""
 
 
 def project() -> dict[str, Any]:
@@ -29,7 +29,7 @@ def project() -> dict[str, Any]:
 
 def extras() -> dict[str, list[str]]:
     optional: dict[str, list[str]] = project()["optional-dependencies"]
-    return {name: wanted for name, wanted in optional.items() if name not in UNTESTED}
+    return {name: wanted for name, wanted in optional.items() if name not in UNLISTED}
 
 
 def requirements() -> list[Requirement]:

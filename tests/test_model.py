@@ -70,6 +70,12 @@ def test_a_budget_is_given_whole_or_by_its_numbers(data: Path) -> None:
             fitting.fit(data, TWO, **said)
 
 
+def test_a_model_says_what_it_is_in_a_line(data: Path) -> None:
+    shown = repr(fitted(data, TWO))
+    assert "target=" in shown
+    assert len(shown) < 200
+
+
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_model_learns_what_is_there(schema: Schema, data: Path) -> None:
     model = fitted(data, schema)

@@ -49,6 +49,12 @@ def test_every_public_name_exists_and_no_other_is_listed() -> None:
     assert set(dir(sv)) == set(sv.__all__)
 
 
+def test_the_version_is_that_of_the_newest_entry_of_the_changelog() -> None:
+    newest = re.search(r"^## (\S+) \(", Path("CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest
+    assert newest[1] == sv.__version__
+
+
 def test_public_names_do_not_depend_on_the_order_of_imports() -> None:
     code = "import sottovoce.training, sottovoce.cli, sottovoce as sv; print(callable(sv.minimize))"
     assert run_python(code).strip() == "True"

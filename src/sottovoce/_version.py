@@ -1,3 +1,3 @@
 """The package's version, in one place."""
 
-VERSION = "0.2.0"
+VERSION = "0.2.1"

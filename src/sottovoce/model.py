@@ -58,6 +58,13 @@ class Model(ShownModel):
         if self.schema.target is None or self.result.weights.size != self._outputs * self._columns:
             raise DataError("this model's weights do not fit its schema. Fit it again.")
 
+    def __repr__(self) -> str:
+        assert self.schema.target is not None
+        return (
+            f"Model(target={self.schema.target.name!r}, loss={self.loss!r}, "
+            f"columns={len(self.schema.columns)}, result={self.result!r})"
+        )
+
     @property
     def classes_(self) -> NDArray[Any]:
         """Declared classes in ascending order; of two, the second is that of positive scores."""

@@ -53,7 +53,7 @@ ROUTES: dict[str, Callable[[Path], Any]] = {
     "lazy polars": lambda _: pl.from_pandas(FRAME).lazy(),
     "pyarrow": lambda _: pa.Table.from_pandas(FRAME),
     "reader": lambda _: pa.Table.from_pandas(FRAME).to_reader(max_chunksize=1),
-    "duckdb": lambda _: duckdb.connect().from_arrow(pa.Table.from_pandas(FRAME)),
+    "duckdb": lambda _: duckdb.from_arrow(pa.Table.from_pandas(FRAME)),
     "csv": lambda folder: _written(folder / "a.csv"),
     "parquet": lambda folder: _written(folder / "a.parquet"),
 }

@@ -21,6 +21,7 @@ from sottovoce.report.registry import BLANK, SECTORS, Publication, as_yaml, blan
 from tests import problems
 from tests.tables import RANGE, THREE, TWO, write
 
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "csv.md").read_text(encoding="utf-8")
 COUNTED = sv.Schema(TWO.columns[1:], Target("age", high=100, count=True), person="cost")
 TIMED = sv.Schema.from_dict(
     {
@@ -108,6 +109,9 @@ def test_an_entry_is_valid_and_survives_yaml(
     )
     require_valid(filled)
     assert len(blanks(filled)) < len(blanks(found))
+    for name in blanks(found):
+        field = name.removeprefix("deployment.").removesuffix(".0")
+        assert f"| `{field}` |" in PAGE
 
 
 def test_the_command_writes_the_entry_and_lists_its_blanks(data: Path, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_private_page_says_what_is_guaranteed_against_whom_in_words_and_symbol
         "(2, 10⁻⁵)-differential privacy",
         "e<sup>ε</sup> · P[M(D\u2032) ∈ S] + δ",
         "Claims &lt;2026&gt;",
-        "at most 88.1\u00a0%",
+        "at most 88.08\u00a0%",
         "No confidence intervals are available",
         "99\u00a0% confidence",
         "made on 2026-05-04",
@@ -156,6 +156,13 @@ def test_the_best_guess_is_the_bound_of_differential_privacy() -> None:
     sharp = Guarantee(epsilon=1.0, delta=0.0, n=10)
     assert right_guess(sharp.epsilon, sharp.delta) == pytest.approx(2.718281828 / 3.718281828)
     assert right_guess(700.0, 0.5) <= 1.0
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "zero-out"])
+def test_a_page_says_one_chance_of_a_right_guess(relation: str) -> None:
+    result = sv.minimize(problems.logistic(n=2000), budget=sv.Budget(1.0, 1e-6, relation))
+    said = re.findall(r"probability of at most ([\d.]+)", render(result, clock=clock).replace("\n", " "))
+    assert said == ["73.11", "73.11"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import sottovoce as sv
+from sottovoce import cli
 from sottovoce.cli import app, main
+from sottovoce.cli.wording import in_words_of_the_command_line
+from sottovoce.errors import ParameterError
+from sottovoce.results.result import NO_FINDINGS
 
 PYTHON = re.compile(
     r"(?<![\w^-])(?!(?:epsilon|delta|low|high)=)\w+=[\"'(\w.]|\w\(\.\.\.|[a-z]\(path|Budget\("
@@ -72,6 +77,11 @@ REFUSED = {
     "declared before": ((*CREATE, "--dataset", "a"), "--ledger FILE --dataset NAME"),
     "calibration": ((*PLAN, "--calibration", "loose"), "--calibration must"),
     "no saved run": (("report", "s.toml", "-o", "r.html"), "cannot be read"),
+    "sql of no table": (("export", "b.csv", "--format", "sql", "-o", "e.sql"), "to score: --table NAME"),
+    "a table beside json": (
+        ("export", "b.csv", "--format", "json", "--table", "t", "-o", "e.json"),
+        "leave it",
+    ),
     "no schema": ((*FIT, "--schema", "none.toml"), "`sottovoce schema` writes one"),
 }
 
@@ -90,6 +100,21 @@ def test_a_refusal_names_options_and_not_arguments_of_python(
     assert not PYTHON.search(error), PYTHON.search(error)
     assert "secret" not in error
     assert not Path("m.json").exists()
+
+
+def test_a_summary_of_a_model_without_standard_errors_names_the_option() -> None:
+    said = in_words_of_the_command_line(ParameterError(NO_FINDINGS), {})
+    assert "--inference 0.3" in said
+    assert not PYTHON.search(said)
+
+
+def test_no_message_sends_to_a_page_that_an_installation_lacks() -> None:
+    for file in Path(cli.__file__).parents[1].rglob("*.py"):
+        words = [
+            node.value for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Constant)
+        ]
+        told = [word for word in words if isinstance(word, str) and "\n" not in word and "in docs/" in word]
+        assert not told, (file, told)
 
 
 def test_python_spellings_are_recognized() -> None:

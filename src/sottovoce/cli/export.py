@@ -51,8 +51,10 @@ def export(
     from sottovoce.errors import ParameterError
     from sottovoce.files import write
 
-    if (kind is Format.SQL) != (table is not None):
-        raise ParameterError("--table NAME says which table the SQL scores; it goes with --format sql alone.")
+    if kind is Format.SQL and table is None:
+        raise ParameterError("name the table that the SQL is to score: --table NAME.")
+    if kind is not Format.SQL and table is not None:
+        raise ParameterError("--table goes with --format sql alone: leave it out.")
     require_free((output,), inputs=(model,), force=force)
     content = _content(out.load_model(model), kind, table or "")
     with place_for(output, force=force) as place:

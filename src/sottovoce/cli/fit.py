@@ -112,8 +112,8 @@ def fit(
     account = charged.account()
     if not (quiet or as_json):
         out.aside(
-            "nothing is charged yet. Whether the schema fits the table's cells tells, to their owner alone: "
-            f"sottovoce check {' '.join(map(str, data))} --schema {schema}"
+            "nothing is charged yet. To see first whether the schema fits the table, for its owner's eyes "
+            f"only: sottovoce check {' '.join(map(str, data))} --schema {schema}"
         )
     named = charged.dataset or data[0].name.split(".")[0]
     with out.warned():

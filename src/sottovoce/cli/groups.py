@@ -217,7 +217,7 @@ class Trained:
         str | None,
         typer.Option(
             help="Loss by name, its parameter after a colon: cauchy:0.2. Classes: logistic; a range: "
-            "pseudo-huber, or least-squares for its mean; counts: poisson; others in docs/choosing.md.",
+            "pseudo-huber, or least-squares for its mean; counts: poisson; a name that is unknown lists all.",
             rich_help_panel=TRAINING,
         ),
     ] = None

@@ -28,6 +28,7 @@ _PHRASES = (
     ("standard_error must", "--standard-error must"),
     ("accuracy or auc, which", "--accuracy or --auc, which"),
     ("pass schema and inference=0.3", "add --schema FILE and --inference 0.3"),
+    ("train with inference=0.3", "train with --inference 0.3"),
     ("cap=Budget(...)", "--epsilon and --delta"),
 )
 """Ways out that are a command, or several options, here."""

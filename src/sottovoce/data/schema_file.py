@@ -56,9 +56,7 @@ def column_of(name: str, raw: object) -> Column:
     where = f"column {name!r}"
     kind = table_of(raw, where, None).get("type")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise ParameterError(
-            f'{where}: write type = "numeric" or type = "categorical"; others in docs/schema.md.'
-        )
+        raise ParameterError(f'{where}: write type = "numeric", "categorical", "binned", "spline" or "date".')
     made, required = _KINDS[kind]
     allowed = tuple(part.name for part in fields(made) if part.name != "name")
     part = table_of(raw, where, ("type", *allowed))

@@ -27,10 +27,13 @@ from sottovoce.exports.scorecard import (
 _HUGE, _SENTINEL = 1e300, 2e300
 TRUSTED = (
     *("numpy.asarray", "numpy.clip", "numpy.dtype", "numpy.nan_to_num", "numpy.strings.lower"),
-    *("numpy.strings.strip", "scipy._lib.array_api_compat.numpy._aliases.asarray"),
+    *("numpy.strings.strip", "numpy._core.strings.lower", "numpy._core.strings.strip"),
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
 )
-"""What `skops.io.load(file, trusted=TRUSTED)` must be told: names of NumPy and SciPy, no code of ours."""
+"""What `skops.io.load(file, trusted=TRUSTED)` must be told: names of NumPy and SciPy, no code of ours.
+
+Those of `numpy._core` are what NumPy 2.0 calls the functions of `numpy.strings`."""
 
 
 class Encoding(NamedTuple):

@@ -37,19 +37,23 @@ def _factor(epsilon: float) -> str:
     return f"10<sup>{number(at_most(epsilon / math.log(10.0)))}</sup>"
 
 
+def _guess(promise: Guarantee) -> str:
+    """The chance of a right guess at most, the same wherever a page says it."""
+    return f"{at_most(100.0 * right_guess(promise.epsilon, promise.delta), 4):.4g}\u00a0%"
+
+
 def headline(result: Result) -> str:
     if result.simulated:
         return "Not private: the noise of this run was simulated from a seed"
     promise = result.guarantee
-    guess = f"{at_most(100.0 * right_guess(promise.epsilon, promise.delta), 4):.4g}\u00a0%"
     named = (
         f"has narrowed one {promise.unit} down to two candidates picks the right one"
         if promise.relation is Relation.REPLACE_ONE
         else f"guesses whether one given {promise.unit} was counted at all is right"
     )
     return (
-        f"Anyone who sees everything released and {named} with a probability of at most {guess}; a blind "
-        "guess is right with 50\u00a0%"
+        f"Anyone who sees everything released and {named} with a probability of at most "
+        f"{_guess(promise)}; a blind guess is right with 50\u00a0%"
     )
 
 
@@ -79,7 +83,7 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
             "Anyone who knows the seed can remove the noise, and with it all protection. This page shows "
             "what a private run would look like. Keep it with the data; do not publish it.",
         ]
-    guess, unit = right_guess(promise.epsilon, promise.delta), text(promise.unit)
+    unit = text(promise.unit)
     return [
         f"<strong>Whom it protects.</strong> Each of {text(promise.whose)}. Had any one of them "
         f"{_changed(promise)}, everything released by {_released_by(promise)} would have come out almost "
@@ -87,7 +91,7 @@ def promises(result: Result, figures: tuple[Measured, ...] = ()) -> list[str]:
         "<strong>Against whom.</strong> Anyone who sees the weights, this page and the saved run: with "
         f"any computer, any other data, full knowledge of the method, even all the other {unit}s.",
         f"<strong>How strong.</strong> {_asked(promise)} at most "
-        f"{at_most(100.0 * guess):.3g}\u00a0%; a blind guess is right with 50\u00a0%. The probability of "
+        f"{_guess(promise)}; a blind guess is right with 50\u00a0%. The probability of "
         f"anything they may see changes by at most a factor of "
         f"e<sup>\u03b5</sup> = {_factor(promise.epsilon)}, plus \u03b4 = {number(at_most(promise.delta))}.",
         f"<strong>Other conventions.</strong> The promise is for {text(promise.neighbours)} "
