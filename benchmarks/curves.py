@@ -227,6 +227,8 @@ def standings(rows: list[dict[str, Any]], names: list[str], relation: str) -> li
                 if other := found[rival].get(epsilon):
                     gap = float(np.mean(mine) - np.mean(other))
                     judged[standing(mine, other)].append(f"{name} at {epsilon:g} (by {gap:.4f})")
+        if not judged:
+            continue
         told = [len(judged[word]) for word in ("ahead", "level", "behind", "one run")]
         counts = " | ".join(map(str, (sum(told), *told)))
         lines.append(f"| {shown} | {counts} | {', '.join(judged['behind'])} |")
