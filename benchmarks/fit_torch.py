@@ -43,7 +43,7 @@ CELLS = (
 GRID = [{"rate": rate, "clip": clip} for clip in (1.0, 4.0, 10.0, 30.0) for rate in (0.01, 0.03, 0.1, 0.3)]
 IMAGE_GRID = [
     {"rate": rate, "clip": clip}
-    for clip, rates in ((1.0, (0.03, 0.1, 0.3)), (4.0, (0.01, 0.03, 0.1)), (10.0, (0.01, 0.03)))
+    for clip, rates in ((1.0, (0.03, 0.1, 0.3)), (4.0, (0.01, 0.03, 0.1)))
     for rate in rates
 ]
 TUTORIAL = {"rate": 0.1, "clip": 1.0, "momentum": 0.0, "batch": 64, "epochs": 10}
