@@ -126,7 +126,8 @@ def network(data: dict[str, np.ndarray], seed: int) -> Any:
             nn.ReLU(),
             nn.Linear(32, 10),
         )
-    return nn.Sequential(nn.Linear(data["X"].shape[1], 64), nn.ReLU(), nn.Linear(64, 2))
+    classes = int(data["y"].max()) + 1
+    return nn.Sequential(nn.Linear(data["X"].shape[1], 64), nn.ReLU(), nn.Linear(64, classes))
 
 
 def ours(data: dict[str, np.ndarray], epsilon: float, seed: int) -> dict[str, float]:
