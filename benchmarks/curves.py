@@ -65,7 +65,9 @@ def log_loss(model: Any, test: pd.DataFrame, target: str) -> float:
 
 
 def stored() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in KEPT.read_text("utf-8").splitlines()] if KEPT.exists() else []
+    """What was run: DP-EBM and ours, of this rule alone."""
+    rows = [json.loads(line) for line in KEPT.read_text("utf-8").splitlines()] if KEPT.exists() else []
+    return [row for row in rows if row.get("rule", RULE) == RULE]
 
 
 def keep(row: dict[str, Any]) -> None:
@@ -151,23 +153,11 @@ def standing(mine: list[float], other: list[float]) -> str:
     return "level" if abs(gap) <= 2.0 * max(float(error), 1e-4) else ("ahead" if gap > 0 else "behind")
 
 
-def latest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of one table without those of an earlier rule where a later one has the same cell."""
-    cells: dict[tuple[Any, ...], int] = defaultdict(int)
-
-    def cell(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row.get(key) for key in ("relation", "epsilon", "model", "exact", "setting"))
-
-    for row in rows:
-        cells[cell(row)] = max(cells[cell(row)], row.get("rule", 1))
-    return [row for row in rows if row.get("rule", 1) == cells[cell(row)]]
-
-
 def gathered(rows: list[dict[str, Any]], table: str, relation: str) -> dict[str, dict[float, list[float]]]:
     """Losses of a table by model and epsilon; "DP-EBM" at its best setting of each epsilon, told for free."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     settings: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in latest([row for row in rows if row["table"] == table]):
+    for row in (row for row in rows if row["table"] == table):
         if row.get("relation") == relation:
             found[row["model"] + (", exact noise" if row["exact"] else "")][row["epsilon"]].append(
                 row["loss"]
@@ -242,9 +232,9 @@ def studies(rows: list[dict[str, Any]]) -> list[str]:
     cells: dict[tuple[str, str], dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     wide: dict[tuple[str, float, str], list[float]] = defaultdict(list)
     for row in rows:
-        if row.get("rule") == RULE and row.get("study") == "path":
+        if row.get("study") == "path":
             cells[row["table"], row["model"]][row["epsilon"]].append(row["loss"])
-        if row.get("rule") == RULE and row.get("study") == "wide":
+        if row.get("study") == "wide":
             wide[row["table"], row["epsilon"], row["model"]].append(row["loss"])
     for (table, kind), found in sorted(cells.items()):
         told = ", ".join(f"{np.mean(found[e]):.4f} at {e:g}" for e in sorted(found))

@@ -40,8 +40,7 @@ PATH = tuple(np.geomspace(0.1, 8.0, 12).round(3).tolist())
 TRAIN, TEST = 10_000, 20_000
 WIDE = 100.0
 RULE = 6
-"""Raised when what "auto" does is changed: only rows of this one are shown here, and in benchmarks.curves
-those of an earlier one where there is no later."""
+"""Raised when what "auto" does is changed: only rows of this one are shown, here and in benchmarks.curves."""
 
 
 class Drawn(NamedTuple):
