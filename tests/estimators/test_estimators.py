@@ -78,7 +78,8 @@ def test_scikit_learns_own_checks_pass(estimator: Any, method: str) -> None:
     results = check_estimator(estimator, on_skip=None, on_fail=None, expected_failed_checks=refused)
     assert len(results) > 40
     failed = [part["check_name"] for part in results if part["status"] not in ("passed", "skipped")]
-    assert sorted(failed) == sorted(refused)
+    asked = {part["check_name"] for part in results}  # scikit-learn 1.7 does not ask about weights of 0
+    assert sorted(failed) == sorted(refused.keys() & asked)
     assert sum(check["status"] == "skipped" for check in results) <= 1
 
 
